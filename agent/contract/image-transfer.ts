@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { TextUpTo } from '#manager/contract'
 
 /**
- * What two agents say to each other when one gives an image to the other (ADR 93). The manager joins two data sockets, and reads none of it.
+ * Messages between two agents when one gives an image to the other (ADR 93). The manager joins two data sockets, and reads none of it.
  *
  *     giver     hello {store, layers, bytes}
  *     receiver  {digests, names}          what it need not be sent

@@ -281,7 +281,7 @@ async function nameHeld(engine: EngineClient, { id, references }: ImageOffer): P
 
 interface Present {
   readonly layers: ReadonlySet<string>
-  /** Their size, as far as it is known. */
+  /** Size of these layers, as far as it is known. */
   readonly bytes: number
 }
 const NOTHING: Present = { layers: new Set(), bytes: 0 }

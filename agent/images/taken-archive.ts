@@ -21,7 +21,7 @@ const Manifest = z.object({
   manifests: z.array(Descriptor).max(1_000).optional(),
 })
 
-/** What the engine is given: files by digest, and texts that this agent writes. */
+/** Archive as the engine gets it: files by digest, and texts that this agent writes. */
 export interface TakenArchive {
   readonly texts: ReadonlyMap<string, string>
   readonly files: ReadonlyMap<string, string>
@@ -71,7 +71,7 @@ async function blobsOf(
 ): Promise<TakenArchive | undefined> {
   const root = Manifest.safeParse(parseJson((await staged.text(id, MOST_TEXT)) ?? '')).data
   if (!root) return undefined
-  // Of an index, an engine may have the manifests of some platforms only.
+  // An engine may have only the manifests of some platforms of an index.
   const below = root.manifests?.filter(({ digest }) => files.has(digest)) ?? []
   const manifests = await Promise.all(
     below.map(async ({ digest }) => Manifest.safeParse(parseJson((await staged.text(digest, MOST_TEXT)) ?? '')).data),

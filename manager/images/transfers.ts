@@ -44,7 +44,7 @@ const TIMINGS = {
   pauseMs: 500,
 }
 const MOST_NAMES = 100
-/** Of fewer bytes, the time is mostly that of the engines. */
+/** The time of a copy of fewer bytes is mostly that of the engines. */
 const WORTH_MEASURING = 2 ** 20
 
 interface Wanted {

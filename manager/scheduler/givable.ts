@@ -2,7 +2,7 @@ import { type AgentId } from '#manager/contract'
 import { readHolders, readImageTransfers } from '../store/images/image-transfers.ts'
 import { type Db } from '../store/schema.ts'
 
-/** Those of the images that an agent without them may take from another agent, which is connected and has them. */
+/** The images that an agent without them may take from another agent, which is connected and has them. */
 export async function readGivable(
   db: Db,
   digests: readonly (string | null)[],

@@ -43,7 +43,7 @@ function flow(from: Socket, to: Socket): void {
   from.on('error', () => from.destroy())
   from.on('close', () => {
     if (!from.readableEnded) reset(to)
-    // What has ended in order was passed on; the other side has nothing to say to anybody any more.
+    // An orderly end was passed on; the other side has nothing to say to anybody any more.
     else to.end()
   })
 }

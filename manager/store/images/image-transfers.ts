@@ -5,7 +5,7 @@ import { type Db } from '../schema.ts'
 
 const Mode = z.object({ imageTransfers: z.enum(IMAGE_TRANSFERS) })
 
-/** Which images agents take from each other. No setting, or one that this version does not know, means none. */
+/** The images that agents take from each other. No setting, or one that this version does not know, means none. */
 export async function readImageTransfers(db: Db): Promise<(typeof IMAGE_TRANSFERS)[number]> {
   const { system } = await readSystemSettings(db)
   return Mode.safeParse(system).data?.imageTransfers ?? 'never'

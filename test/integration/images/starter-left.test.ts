@@ -63,12 +63,18 @@ async function build({ store, tasks, caller }: World): Promise<Work> {
   return { task, stopped }
 }
 
+/** No agent has an image for another one. */
+const NO_TRANSFERS = {
+  offer: () => Promise.resolve(undefined),
+  during: <T>(_: unknown, __: unknown, run: () => Promise<T>) => run(),
+}
+
 async function pull({ store, tasks, caller }: World): Promise<Work> {
   const { agents, begun, stopped } = endlessAgents()
   const agentId = await insertAgent(store.db)
   const registries = { authOf: () => Promise.resolve(undefined) }
-  const pulls = createPulls({ store, tasks, agents, registries, recheckMs })
-  const task = await pulls.start(caller, { reference: 'lab/x:1', agentIds: [agentId] })
+  const pulls = createPulls({ store, tasks, agents, registries, transfers: NO_TRANSFERS, recheckMs })
+  const task = await pulls.start(caller, { reference: 'lab/x:1', from: 'registry', agentIds: [agentId] })
   await begun
   return { task, stopped }
 }

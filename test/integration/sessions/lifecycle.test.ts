@@ -51,6 +51,7 @@ function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: Request
     changes: createSessionChanges({ store, events }),
     agents,
     pullOf: () => Promise.resolve({}),
+    transfers: { offerFor: () => Promise.resolve(undefined), during: (_, __, run) => run() },
     signer: { sign: () => 'signature' },
     startFiles: { of: () => Promise.resolve({ dotfiles: [], bootstrapScript: '' }) },
     log: silentLog,
