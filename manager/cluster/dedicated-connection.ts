@@ -27,7 +27,7 @@ export interface DedicatedConnectionDeps {
   /**
    * Called after a reconnect: notifications were missed meanwhile.
    *
-   * @param isElsewhere true if it leads to another server, or to a standby that was promoted, which knows no locks of before
+   * @param isElsewhere true if it leads, or may lead, to another server, or to a standby that was promoted, which knows no locks of before
    */
   readonly onReopened: (isElsewhere: boolean) => void
   /** Called when the connection is lost, and with it all locks. */
@@ -65,7 +65,7 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   const stop = new AbortController()
   let current: pg.Client | undefined
   let heardAt = Number.NEGATIVE_INFINITY
-  /** History on which the server of the last connection wrote. */
+  /** History on which the server of the last connection wrote; undefined if it did not say. */
   let line: string | undefined
   const mutex = createMutex()
 
@@ -112,9 +112,11 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
       throw error
     }
     const before = line
-    line = JSON.stringify(await lineOf(client))
+    const { timeline, system } = await lineOf(client)
+    // A server that does not say may be another one each time.
+    line = system === '' ? undefined : `${system} ${timeline}`
     current = client
-    if (again) deps.onReopened(line !== before)
+    if (again) deps.onReopened(line === undefined || line !== before)
     const probing = every(
       PROBE_MS,
       () => requirePrimary(client),

@@ -25,3 +25,19 @@ test('no lock is taken at a promoted standby before the managers at the old prim
   vi.advanceTimersByTime(1)
   expect(await locks.take('job')).toBe(true)
 })
+
+test('whoever was told no while the server was not heard is told when it is heard again, once', async () => {
+  let isHeard = true
+  const locks = createJobLocks(granted, () => isHeard)
+  await locks.take('job')
+  const told: string[] = []
+  locks.onTaken(job => told.push(job))
+  isHeard = false
+  await locks.take('job')
+  await locks.retry()
+  expect(told).toEqual([])
+  isHeard = true
+  await locks.retry()
+  await locks.retry()
+  expect(told).toEqual(['job'])
+})

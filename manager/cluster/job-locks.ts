@@ -44,9 +44,13 @@ export function createJobLocks(query: Query, isHeard: () => boolean = () => true
     const [row] = await query('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', [LOCK_PREFIX + job])
     if (row?.taken !== true || before !== epoch) return false
     held.add(job)
+    tell(job)
+    return true
+  }
+
+  function tell(job: string): void {
     refused.delete(job)
     for (const listener of listeners) listener(job)
-    return true
   }
 
   function take(job: string): Promise<boolean> {
@@ -79,7 +83,9 @@ export function createJobLocks(query: Query, isHeard: () => boolean = () => true
     async retry() {
       for (const [job, at] of refused) {
         if (performance.now() - at > WANTED_MS) refused.delete(job)
-        else await take(job)
+        else if (!held.has(job)) await take(job)
+        // Whoever asked while the server was not heard was told no, and waits for a word.
+        else if (isHeard()) tell(job)
       }
     },
   }
