@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CommandId, KernelId, TextOf, TextUpTo } from '#manager/contract'
+import { ImageDigest } from './image-transfer.ts'
 
 /** `GET /agent/v1/data` with `Upgrade: berth-data`: a parked socket on which the manager later sends one DataHeader. */
 export const DATA_UPGRADE = 'berth-data'
@@ -51,6 +52,6 @@ export const DataHeader = z.discriminatedUnion('kind', [
   /** The receiver of this agent gets its image over the socket. Older agents end it. */
   z.object({ kind: z.literal('take_image'), transferId: z.uuid() }),
   /** This agent gives the image with this id (sha256:…), and nothing else. */
-  z.object({ kind: z.literal('give_image'), id: TextUpTo(200) }),
+  z.object({ kind: z.literal('give_image'), id: ImageDigest }),
 ])
 export type DataHeader = z.infer<typeof DataHeader>

@@ -11,7 +11,7 @@ import { TextUpTo } from '#manager/contract'
  * Each is one line of JSON, ended by LF. Files are layers and the configuration of the image, not unpacked; `name` is a label of the giver
  * that the receiver only repeats after a broken transfer. What a file is, its digest says.
  */
-const Digest = TextUpTo(71).regex(/^sha256:[0-9a-f]{64}$/)
+export const ImageDigest = TextUpTo(71).regex(/^sha256:[0-9a-f]{64}$/)
 export const MOST_LAYERS = 1_000
 /** Longest line, in bytes: a list of all digests and names that there may be. */
 export const LONGEST_LINE = 512 * 1024
@@ -20,14 +20,14 @@ export const TransferHello = z.object({
   /** How the engine keeps images: what an image's id is the digest of. `layers`: its configuration; `blobs`: its manifest. */
   store: z.enum(['layers', 'blobs']),
   /** Digests of the unpacked layers, the lowest first. */
-  layers: z.array(Digest).max(MOST_LAYERS),
+  layers: z.array(ImageDigest).max(MOST_LAYERS),
   /** Size of the image on the giver's engine. */
   bytes: z.number().min(0),
 })
 export type TransferHello = z.infer<typeof TransferHello>
 
 export const TransferHave = z.object({
-  digests: z.array(Digest).max(3 * MOST_LAYERS),
+  digests: z.array(ImageDigest).max(3 * MOST_LAYERS),
   names: z.array(TextUpTo(200)).max(3 * MOST_LAYERS),
 })
 export type TransferHave = z.infer<typeof TransferHave>
@@ -46,7 +46,7 @@ export const ImageOffer = z.object({
   /** Says which data socket belongs to the request. */
   transferId: z.uuid(),
   /** sha256:… on the giver's engine, and the same on the receiver's afterwards. */
-  id: Digest,
+  id: ImageDigest,
   /** Names that the image gets. */
   references: z.array(TextUpTo(1_000)).max(100),
   /** Size that the manager knows; the receiver takes no more than a multiple of it. */

@@ -154,7 +154,8 @@ export function createImageGiver(engine: EngineClient, log: Pick<Log, 'info'>): 
         return
       }
       wires.add(wire)
-      turn = giveImage(engine, id, wire, turn)
+      const before = turn
+      const given = giveImage(engine, id, wire, before)
         .then(
           ({ bytes }) => log.info({ id, bytes }, 'an image was given to another agent'),
           (error: unknown) => log.info({ id, why: String(error) }, 'an image was not given to another agent'),
@@ -163,6 +164,8 @@ export function createImageGiver(engine: EngineClient, log: Pick<Log, 'info'>): 
           wires.delete(wire)
           wire.destroySoon()
         })
+      // A receiver that leaves while it waits lets nobody pass the one before it.
+      turn = before.then(() => given)
     },
     [Symbol.dispose]() {
       for (const wire of wires) wire.destroy()

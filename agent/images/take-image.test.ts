@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { createServer, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -357,4 +357,68 @@ test('a request that is cancelled closes the socket, and keeps the layers for th
   await closed
   await failed
   expect(await staged(stand)).toContain(kept)
+})
+
+test('what broken transfers have left counts towards the bound, and goes with it', async () => {
+  const image = imageOf(randomBytes(1_000))
+  const stand = await aTaker()
+  const offer = offerOf(image)
+  const directory = join(stand.directory, 'taken-images', hexadecimal(image.id))
+  await mkdir(directory, { recursive: true })
+  const kept = join(directory, hexadecimal(sha256('sent by a giver that broke off')))
+  await writeFile(kept, '')
+  // Sparse: it takes no room on the disk.
+  await truncate(kept, 2 ** 28 + 1_500)
+  const taken = stand.take(offer)
+  taken.catch(() => undefined)
+  await hostile(stand, offer, wire => wire.end(lineOf({ name: `${hexadecimal(image.id)}.json`, bytes: 600 })))
+  await expect(taken).rejects.toMatchObject({ detail: { cause: 'transfer_too_large' } })
+  expect(await staged(stand)).toEqual([])
+})
+
+test('a request that is cancelled while another image arrives ends at once, and lets nobody pass that one', async () => {
+  const [image, second, third] = [1_000, 2_000, 3_000].map(bytes => imageOf(randomBytes(bytes))) as [
+    FakeImage,
+    FakeImage,
+    FakeImage,
+  ]
+  const stand = await aTaker()
+  const arriving = offerOf(image)
+  const taken = stand.take(arriving)
+  const { promise, resolve } = Promise.withResolvers<Socket>()
+  await hostile(stand, arriving, resolve, image.layers.map(sha256))
+  const giver = await promise
+
+  const cancelled = new AbortController()
+  const waiting = offerOf(second)
+  const [, itsWire] = await socketPair()
+  stand.taker.serve(waiting.transferId, itsWire)
+  const waits = stand.take(waiting, cancelled.signal)
+  setImmediate(() => cancelled.abort(new Error('cancelled')))
+  await expect(waits).rejects.toThrow('cancelled')
+  expect(itsWire.destroyed).toBe(true)
+
+  const next = offerOf(third)
+  const [far, wire] = await socketPair()
+  stand.taker.serve(next.transferId, wire)
+  far.write(lineOf({ store: 'layers', layers: [], bytes: 1 }))
+  const last = new AbortController()
+  const lasts = stand.take(next, last.signal)
+  lasts.catch(() => undefined)
+  const have = readTransfer(far).line(2 ** 16)
+  const first = await Promise.race([
+    have.then(() => 'the third'),
+    (async () => {
+      for (const [name, content] of oci(image).filter(([one]) => one.startsWith('blobs'))) {
+        giver.write(lineOf({ name, bytes: Buffer.byteLength(content) }))
+        giver.write(content)
+      }
+      giver.end(lineOf({ end: true }))
+      await taken
+      return 'the first'
+    })(),
+  ])
+  expect(first).toBe('the first')
+  await have
+  last.abort(new Error('the end of the test'))
 })

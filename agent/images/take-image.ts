@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanLine } from '#base/clean-text'
 import { sizeText } from '#base/size-text'
+import { untilAborted } from '#base/within'
 import { type ImageOffer, LONGEST_LINE, TransferHello, TransferPart } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
@@ -131,14 +132,14 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
 
   async function inTurn<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const before = turn
-    const { promise, resolve } = Promise.withResolvers<void>()
-    turn = promise
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    // A request that is cancelled while it waits lets nobody pass the one before it.
+    turn = before.then(() => promise)
     try {
-      await before
-      signal.throwIfAborted()
+      await untilAborted(before, signal)
       return await run()
     } finally {
-      resolve()
+      resolve(undefined)
     }
   }
 
@@ -336,8 +337,10 @@ async function receiveFiles(
   { offer, hello, staged, progress, signal }: Receiving,
 ): Promise<void> {
   const wanted = new Set([offer.id, ...hello.layers])
-  let left = mostBytes(offer.sizeBytes)
-  for (let files = 0; ;) {
+  // What broken transfers have left counts as well: a giver could break off again and again, and send other files each time.
+  const kept = await staged.list()
+  let left = [...kept.values()].reduce((sum, bytes) => sum - bytes, mostBytes(offer.sizeBytes))
+  for (let files = (await staged.names()).size; ;) {
     const part = TransferPart.safeParse(await reader.line(LONGEST_LINE)).data
     signal.throwIfAborted()
     if (!part) throw new TransferBroken('a line that is not of the protocol')
