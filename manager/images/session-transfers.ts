@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { type ImageOffer } from '#agent/contract'
-import { type AgentId } from '#manager/contract'
+import { type AgentId, type SessionId } from '#manager/contract'
 import { readImageTransfers } from '../store/images/image-transfers.ts'
 import { type Db } from '../store/schema.ts'
 import { type ImageTransfers } from './transfers.ts'
@@ -11,7 +12,12 @@ export interface SessionTransfers extends Pick<ImageTransfers, 'during'> {
    * @param isOffered whether a registry offers the image
    */
   offerFor(
-    session: { readonly image: string; readonly image_digest: string | null; readonly attempt: number },
+    session: {
+      readonly id: SessionId
+      readonly image: string
+      readonly image_digest: string | null
+      readonly attempt: number
+    },
     place: { readonly agentId: AgentId; readonly isOffered: boolean },
   ): Promise<ImageOffer | undefined>
 }
@@ -19,12 +25,24 @@ export interface SessionTransfers extends Pick<ImageTransfers, 'during'> {
 export function createSessionTransfers(db: Db, transfers: ImageTransfers): SessionTransfers {
   return {
     during: (...given) => transfers.during(...given),
-    async offerFor({ image, image_digest: digest, attempt }, { agentId, isOffered }) {
+    async offerFor({ id, image, image_digest: digest, attempt }, { agentId, isOffered }) {
       if (digest === null) return undefined
       const mode = await readImageTransfers(db)
       // The registry is left for the next attempt.
       const wanted = isOffered ? mode === 'always' && attempt <= 1 : mode !== 'never'
-      return wanted ? transfers.offer(digest, agentId, image) : undefined
+      const offer = wanted ? await transfers.offer(digest, agentId, image) : undefined
+      return offer && { ...offer, transferId: transferIdOf(id, attempt) }
     },
   }
+}
+
+/**
+ * Transfer of an attempt of a session, always the same: after a restart, or when another manager takes over, the agent goes on with the request
+ * that it has, and waits for sockets of that transfer.
+ *
+ * @returns a UUID of version 8 (RFC 9562)
+ */
+export function transferIdOf(id: SessionId, attempt: number): string {
+  const hex = createHash('sha256').update(`image of ${id}, attempt ${attempt}`).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }

@@ -42,7 +42,11 @@ const TIMINGS = {
   againMs: 2_000,
   /** A taker that has failed for good says so within this time; then nothing is joined any more. */
   pauseMs: 500,
+  /** A taker that has used none of MANY_JOINS sockets loads the image, or is of an older version and asks a registry. */
+  longPauseMs: 10_000,
 }
+/** More than the broken transfers after which a taker gives up. */
+const MANY_JOINS = 6
 const MOST_NAMES = 100
 /** The time of a copy of fewer bytes is mostly that of the engines. */
 const WORTH_MEASURING = 2 ** 20
@@ -121,6 +125,11 @@ export function createImageTransfers({ db, agents, join, log, timings }: ImageTr
     await sleep(times.pauseMs, undefined, { signal }).catch(() => undefined)
     running.delete(one)
     failures.set(from, (failures.get(from) ?? 0) + 1)
+    const joins = [...failures.values()].reduce((sum, count) => sum + count, 0)
+    if (joins >= MANY_JOINS) {
+      plan()
+      await sleep(times.longPauseMs, undefined, { signal }).catch(() => undefined)
+    }
     if (!signal.aborted) waiting.add(wanted)
     plan()
   }
@@ -138,7 +147,14 @@ export function createImageTransfers({ db, agents, join, log, timings }: ImageTr
     },
     async during(offer, to, run, onGiver) {
       const ended = new AbortController()
-      const wanted = { digest: offer.id, to, offer, failures: new Map(), signal: ended.signal, onGiver }
+      const wanted = {
+        digest: offer.id,
+        to,
+        offer,
+        failures: new Map<AgentId, number>(),
+        signal: ended.signal,
+        onGiver,
+      }
       waiting.add(wanted)
       plan()
       try {

@@ -149,7 +149,8 @@ export function createStart(deps: StartDeps) {
       const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }
       const { preparingMs: prepareWithinMs } = timings
       const offer = offers.get(agentId)
-      const source = offer ? { offer } : pull.auth ? { registryAuth: pull.auth } : {}
+      // An older agent does not know offers, and asks the registry.
+      const source = { ...(offer ? { offer } : {}), ...(pull.auth ? { registryAuth: pull.auth } : {}) }
       const input = { spec, startWithinMs, prepareWithinMs, ...source }
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
       const isOnly = session.cluster_size === 1
