@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_CLUSTER_SIZE, TextUpTo } from '#manager/contract'
-import { LONGEST_NAME } from './fields.ts'
+import { Ipv4, LONGEST_NAME } from './fields.ts'
 
 /**
  * The network between the hosts of one session. The manager chooses it: number, addresses and hosts are the same in the requests for all
@@ -13,16 +13,16 @@ export const ClusterNetwork = z.object({
     .min(1)
     .max(2 ** 24 - 1),
   /** Subnet of the kernels, a /28. */
-  subnet: z.cidrv4(),
+  subnet: TextUpTo(18).check(z.cidrv4()),
   /** The kernels of the session that have not finished, the main one first. */
   kernels: z
     .array(
       z.object({
         role: TextUpTo(LONGEST_NAME).regex(/^(main1|sub[1-9]\d{0,2})$/),
         /** Address of the kernel in the subnet. */
-        address: z.ipv4(),
+        address: Ipv4(),
         /** Address of its host in the private network between hosts. */
-        host: z.ipv4(),
+        host: Ipv4(),
       }),
     )
     .min(1)

@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import { type SlotName, Token } from '#manager/contract'
+import { type SlotName, TextUpTo, Token } from '#manager/contract'
 
 /** Fields of several messages, with bounds against a hostile or faulty agent. */
+
+export const Ipv4 = () => TextUpTo(15).check(z.ipv4())
 
 /**
  * Largest plausible amounts of one host: a larger one is a mistake or a lie. Sums over thousands of agents stay exact. In base units: a

@@ -22,6 +22,7 @@ import {
   ContainerId,
   ExitCode,
   ImageName,
+  Ipv4,
   LONGEST_NAME,
   Milliseconds,
 } from './fields.ts'
@@ -181,7 +182,7 @@ export const Report = z.object({
      * Address of the host in the private network that carries sessions over several hosts. Only while the agent can set up such a network
      * and keeps everybody else out of it; left out by older agents.
      */
-    clusterAddress: z.ipv4().optional(),
+    clusterAddress: Ipv4().optional(),
     /** Reason why an address that the administrator named is not used; left out if there is none, and by older agents. */
     clusterProblem: CleanLine().optional(),
     clusterProblemBy: ReportedKeys.optional(),
