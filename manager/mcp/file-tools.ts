@@ -47,7 +47,7 @@ export const FILE_TOOLS: readonly Tool[] = [
   defineTool({
     name: 'read_file',
     title: 'Read a file of a folder',
-    description: `Up to ${MOST_READ / 1024} KiB of a file from \`offset\` on: as \`text\` if they are UTF-8, else as \`base64\`. \`size\` is that of the whole file.`,
+    description: `Up to ${MOST_READ / 1024} KiB of a file from \`offset\` on: as \`text\` if they are UTF-8, else as \`base64\`. The next part begins at \`offset\` + \`bytes\` of the answer. \`size\` is that of the whole file.`,
     scope: 'files',
     hints: READS,
     input: OneFile.extend({
@@ -66,7 +66,8 @@ export const FILE_TOOLS: readonly Tool[] = [
         throw new AppError('file_kind_refused', { why: 'This is no file: list_files lists a directory.' })
       if (offset >= size) return ofSession({ text: '', offset, size, ended: true })
       const range = { range: `bytes=${offset}-${offset + bytes - 1}` }
-      const content = Buffer.from(await (await raw(contentOf(file), { headers: range, signal })).arrayBuffer())
+      const read = Buffer.from(await (await raw(contentOf(file), { headers: range, signal })).arrayBuffer())
+      const content = offset + read.length < size ? withoutCut(read) : read
       const ended = offset + content.length >= size
       return ofSession({ ...asText(content), offset, bytes: content.length, size, ended })
     },
@@ -95,9 +96,19 @@ async function tagOf({ api, signal }: ToolCall, { folder: id, path }: z.output<t
   return etag
 }
 
+/** A part of a text without the character at its end that goes on in the next part: the part would not be text. */
+function withoutCut(part: Buffer): Buffer {
+  // UTF-8 has at most four bytes in a character: its first one says how many, and further ones begin with the bits 10.
+  const first = part.findLastIndex(byte => (byte & 0b1100_0000) !== 0b1000_0000)
+  const head = part[first] ?? 0
+  const length = head >= 0xf0 ? 4 : head >= 0xe0 ? 3 : head >= 0xc0 ? 2 : 1
+  const isCut = first > 0 && part.length - first < length
+  return isCut ? part.subarray(0, first) : part
+}
+
 function asText(content: Buffer): { readonly text: string } | { readonly base64: string } {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(content)
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content)
     return text.includes('\0') ? { base64: content.toString('base64') } : { text }
   } catch {
     return { base64: content.toString('base64') }

@@ -1,12 +1,15 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { createOpenCounts } from '#base/open-counts'
 import { AppError, because } from '#manager/contract'
 import { onBehalfOf } from '../../store/on-behalf.ts'
 import { type Credentials } from '../credentials.ts'
 import { clientAddress } from '../origin.ts'
 import { senderOf } from '../sender.ts'
 
-/** Calls of one token that are answered at a time: each may wait for most of a minute. */
-const MOST_AT_ONCE = 16
+/** Calls that are answered at a time: each may wait for most of a minute. A person may have a hundred tokens. */
+const MOST_AT_ONCE = { ofToken: 16, ofPerson: 64 }
+
+const RETRY_AFTER_SECONDS = 2
 
 /** Tools and documents never change while a client looks on, and a stream of changes would last. */
 const NO_SUBSCRIPTIONS = { maxSubscriptions: 0 }
@@ -25,7 +28,7 @@ const load = () => Promise.all([import('@modelcontextprotocol/server'), import('
  * @param version of Berth
  */
 export function registerMcpRoute(app: FastifyInstance, version: string): void {
-  const running = new Map<string, number>()
+  const running = createOpenCounts()
   const config = { access: 'user', scope: 'read' } as const
   const schema = { hide: true }
   const handler = (request: FastifyRequest, reply: FastifyReply) =>
@@ -36,41 +39,52 @@ export function registerMcpRoute(app: FastifyInstance, version: string): void {
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { credentials } = request
     const token = tokenOf(credentials)
-    const count = running.get(token.id) ?? 0
-    if (count >= MOST_AT_ONCE) throw new AppError('rate_limited', { limit: MOST_AT_ONCE, ...because('calls_waiting') })
-    running.set(token.id, count + 1)
-    try {
-      const aborted = new AbortController()
-      reply.raw.once('close', () => aborted.abort())
-      const [{ createMcpHandler }, { createMcpServer }] = await load()
-      const reach = { baseUrl: '', fetch: callsOf(app, request), credentials: () => Promise.resolve({}) }
-      const protocol = createMcpHandler(
-        () => createMcpServer({ reach, scopes: token.scopes, version }),
-        NO_SUBSCRIPTIONS,
-      )
-      await using _ = { [Symbol.asyncDispose]: () => protocol.close() }
-      const answered = await protocol.fetch(webRequest(request, aborted.signal), { parsedBody: request.body })
-      const text = await answered.text()
-      void reply.code(answered.status)
-      const type = answered.headers.get('content-type')
-      if (type) void reply.header('content-type', type)
-      const allow = answered.headers.get('allow')
-      if (allow) void reply.header('allow', allow)
-      return await reply.serializer((body: string) => body).send(text)
-    } finally {
-      const left = (running.get(token.id) ?? 1) - 1
-      if (left > 0) running.set(token.id, left)
-      else running.delete(token.id)
+    // Clients may send a hundred messages as one list, whose answers would be in memory together.
+    if (Array.isArray(request.body)) throw new AppError('bad_request', { why: 'Send one message with each request.' })
+    using _turn = takeTurn(token)
+    const aborted = new AbortController()
+    reply.raw.once('close', () => aborted.abort())
+    const [{ createMcpHandler }, { createMcpServer }] = await load()
+    const reach = { baseUrl: '', fetch: callsOf(app, request), credentials: () => Promise.resolve({}) }
+    const protocol = createMcpHandler(() => createMcpServer({ reach, scopes: token.scopes, version }), NO_SUBSCRIPTIONS)
+    await using _ = { [Symbol.asyncDispose]: () => protocol.close() }
+    const answered = await protocol.fetch(webRequest(request, aborted.signal), { parsedBody: request.body })
+    const text = await answered.text()
+    void reply.code(answered.status)
+    const type = answered.headers.get('content-type')
+    if (type) void reply.header('content-type', type)
+    const allow = answered.headers.get('allow')
+    if (allow) void reply.header('allow', allow)
+    return await reply.serializer((body: string) => body).send(text)
+  }
+
+  /** @throws AppError `rate_limited` */
+  function takeTurn({ id, userId }: { readonly id: string; readonly userId: string }): Disposable {
+    const leavePerson = running.take(userId, MOST_AT_ONCE.ofPerson)
+    if (!leavePerson) throw tooMany(because('calls_of_person', { limit: MOST_AT_ONCE.ofPerson }))
+    const leaveToken = running.take(id, MOST_AT_ONCE.ofToken)
+    if (!leaveToken) {
+      leavePerson()
+      throw tooMany(because('calls_waiting'))
+    }
+    return {
+      [Symbol.dispose]() {
+        leaveToken()
+        leavePerson()
+      },
     }
   }
 }
 
 /** @throws AppError `forbidden` for other credentials */
 function tokenOf(credentials: Credentials | null) {
-  const { scopes, loginId } = credentials?.caller ?? { scopes: null, loginId: null }
-  if (scopes === null || loginId === null) throw new AppError('forbidden', because('only_by_token'))
-  return { id: loginId, scopes }
+  const caller = credentials?.caller
+  if (!caller?.scopes || caller.loginId === null) throw new AppError('forbidden', because('only_by_token'))
+  return { id: caller.loginId, userId: caller.userId, scopes: caller.scopes }
 }
+
+const tooMany = (why: ReturnType<typeof because>) =>
+  new AppError('rate_limited', { ...why, whySaysNext: true, retryAfterSeconds: RETRY_AFTER_SECONDS })
 
 function webRequest({ method, headers, body }: FastifyRequest, signal: AbortSignal): Request {
   const fields = new Headers()
