@@ -101,6 +101,8 @@ interface Looked {
   /** Sessions of the groups for which this process acts. */
   readonly own: readonly AllocatedSession[]
   readonly isPaused: boolean
+  /** Nodes of the engine, asked for once in a look. */
+  readonly nodes: Allocator['nodes']
 }
 
 const POLL_MS = 5_000
@@ -124,6 +126,8 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   const allocator = deps.allocatorFor(closing.signal)
   const memory = createMemory()
   const preemptions = createPreemptions(deps)
+  /** Waiting sessions whose GPUs no node had at the last look: they ask after all others, which would wait behind them in vain. */
+  const nowhere = new Set<SessionId>()
   /** Time of the first look without an answer. */
   let awaySince: Date | undefined
   /** Whether Slurm may have allocations of groups that it does not run any more; undefined until the first look without groups. */
@@ -161,9 +165,11 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       for (const id of one.startable) reasons.set(id, isPaused ? PAUSED : mayAsk.has(id) ? ASKED : BEHIND)
       for (const [id, reason] of one.blocked) reasons.set(id, reason)
     }
+    let nodes: ReturnType<Allocator['nodes']> | undefined
+    const looked = { waiting, own, isPaused, nodes: () => (nodes ??= allocator.nodes()) }
     for (const act of acts) {
       // A session that fails must not keep the others waiting.
-      const reason = await carryOut(act, { waiting, own, isPaused }).catch((error: unknown) => {
+      const reason = await carryOut(act, looked).catch((error: unknown) => {
         log.error({ err: error, ...act }, 'an allocation could not be followed; the next look tries again')
         return undefined
       })
@@ -200,16 +206,16 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     }
   }
 
-  /** Sessions of each group that may request an allocation: those that have requested one, and the oldest of the others. */
+  /** Sessions of each group that may request an allocation: those that have requested one, and the oldest of those that could get one. */
   function chooseAsking(
     waiting: readonly WaitingSessions[],
     sessions: Awaited<ReturnType<typeof listAllocatedSessions>>,
   ) {
     const asked = new Set(sessions.filter(({ request }) => request && !request.granted).map(({ id }) => id))
+    for (const id of nowhere) if (!waiting.some(({ startable }) => startable.has(id))) nowhere.delete(id)
+    const rank = (id: SessionId) => Number(nowhere.has(id)) - Number(asked.has(id))
     return new Set(
-      waiting.flatMap(({ startable }) =>
-        [...startable].toSorted((a, b) => Number(asked.has(b)) - Number(asked.has(a))).slice(0, MOST_WAITING),
-      ),
+      waiting.flatMap(({ startable }) => [...startable].toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST_WAITING)),
     )
   }
 
@@ -226,7 +232,8 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   }
 
   /** @returns the reason that the session shows now; undefined = another part of Berth gives it one */
-  async function carryOut(act: Act, { waiting, own, isPaused }: Looked): Promise<Reason | undefined> {
+  async function carryOut(act: Act, looked: Looked): Promise<Reason | undefined> {
+    const { waiting, own, isPaused } = looked
     switch (act.act) {
       case 'show':
         return act.reason
@@ -254,10 +261,10 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
         const end = await allocator.endOf(act)
         // The question was broken off: the next manager asks again.
         if (closing.signal.aborted) return undefined
-        return session && carryOut(actOnEnd(session, end), { waiting, own, isPaused })
+        return session && carryOut(actOnEnd(session, end), looked)
       }
       case 'ask':
-        return ask(act, waiting)
+        return ask(act, looked)
       case 'place':
         return place(act, waiting, isPaused)
     }
@@ -280,14 +287,18 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
 
   async function ask(
     { id, run }: { readonly id: SessionId; readonly run: number },
-    waiting: readonly WaitingSessions[],
+    { waiting, nodes }: Looked,
   ): Promise<Reason | undefined> {
     const of = waiting.find(({ pending }) => pending.has(id))
     const session = of?.pending.get(id)
     if (!of || !session) return undefined
     const name = nameOf(managerId, id, run)
-    const place = await placeOf(session, of)
-    if ('refused' in place) return reasonOf('allocation_refused', place.refused)
+    const place = await placeOf(session, of, nodes)
+    if ('refused' in place) {
+      nowhere.add(id)
+      return reasonOf('allocation_refused', place.refused)
+    }
+    nowhere.delete(id)
     // Written before the request is made: a request that this process does not survive is found by its name.
     const user = of.userOf(session)
     if (!(await recordRequest(store.db, { sessionId: id, run, name, user }))) return undefined
@@ -304,10 +315,11 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   async function placeOf(
     session: PendingSession,
     { agents }: WaitingSessions,
+    nodesOf: Allocator['nodes'],
   ): Promise<Pick<AllocationRequest, 'node' | 'exclude' | 'gpuType'> | { readonly refused: Because }> {
     const { onlyOn, failedAgents, gpu } = session
     if (onlyOn === undefined && failedAgents.length === 0 && !gpu) return {}
-    const known = await allocator.nodes()
+    const known = await nodesOf()
     const nodes = known.map(({ name }) => name)
     const chosen = gpu ? gpuRequest(session, known, agents) : { exclude: [] }
     if (!chosen) return { refused: because('slurm_gpus_nowhere', { gpu: choiceText(gpu ?? {}) }) }

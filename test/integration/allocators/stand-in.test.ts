@@ -447,6 +447,25 @@ test('one list at each look serves all sessions', async () => {
   expect(lists).toBeLessThanOrEqual((pings ?? 0) + 1)
 })
 
+test('sessions whose GPUs Slurm cannot give keep nobody waiting, and one list of nodes at each look serves all', async () => {
+  await writeFile(join(directory, 'nodes'), 'NodeName=elsewhere Gres=gpu:test:2\n')
+  const unknown = { resources: ONE_GPU, gpu: { model: 'Test GPU' }, count: 50 }
+  for (let round = 0; round < 2; round++) await berth.launch(unknown)
+  const other = await launch()
+  await nameOf(other)
+  await writeFile(join(directory, 'shown'), '')
+  await command(
+    'scontrol',
+    `case $1 in show) echo >> ${directory}/shown; cat ${directory}/nodes;; *) echo >> ${directory}/pings; [ ! -e ${directory}/away ];; esac`,
+  )
+  await writeFile(join(directory, 'pings'), '')
+  await looks(3)
+  const [shown, pings] = await Promise.all(
+    ['shown', 'pings'].map(async name => (await readFile(join(directory, name), 'utf8')).length),
+  )
+  expect(shown).toBeLessThanOrEqual((pings ?? 0) + 1)
+})
+
 test('while scheduling is paused nothing is requested', async () => {
   await berth.api.pauseScheduling()
   const session = await launch()
