@@ -93,6 +93,8 @@ export interface AllocationsDeps extends ReadWaitingDeps, PreemptionsDeps {
   readonly times?: Partial<JudgeTimes>
   /** A grant on which the session cannot be placed for this long is given back. */
   readonly giveUpMs?: number
+  /** Most requests of a group that wait at the engine. */
+  readonly mostWaiting?: number
 }
 
 /** A look at the engine. */
@@ -122,11 +124,12 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   const { store, managerId, presence, rights, hint, log, jobLocks = ALL_JOBS, pollMs = POLL_MS } = deps
   const times = { ...JUDGE_TIMES, ...deps.times }
   const giveUpMs = deps.giveUpMs ?? GIVE_UP_MS
+  const mostWaiting = deps.mostWaiting ?? MOST_WAITING
   const closing = new AbortController()
   const allocator = deps.allocatorFor(closing.signal)
   const memory = createMemory()
   const preemptions = createPreemptions(deps)
-  /** Waiting sessions whose GPUs no node had at the last look: they ask after all others, which would wait behind them in vain. */
+  /** Waiting sessions whose GPUs no node had when they asked last. */
   const nowhere = new Set<SessionId>()
   /** Time of the first look without an answer. */
   let awaySince: Date | undefined
@@ -206,16 +209,22 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     }
   }
 
-  /** Sessions of each group that may request an allocation: those that have requested one, and the oldest of those that could get one. */
+  /**
+   * Sessions of each group that may request an allocation: those that have requested one, then the oldest of the others. Those that can get
+   * none at present come last: they may wait for ever.
+   */
   function chooseAsking(
     waiting: readonly WaitingSessions[],
     sessions: Awaited<ReturnType<typeof listAllocatedSessions>>,
   ) {
-    const asked = new Set(sessions.filter(({ request }) => request && !request.granted).map(({ id }) => id))
+    const requested = sessions.filter(({ request }) => request && !request.granted)
+    const isRefused = ({ request }: AllocatedSession) => request !== null && memory.refused.has(request.name)
+    const refused = new Set(requested.filter(isRefused).map(({ id }) => id))
+    const asked = new Set(requested.map(({ id }) => id))
     for (const id of nowhere) if (!waiting.some(({ startable }) => startable.has(id))) nowhere.delete(id)
-    const rank = (id: SessionId) => Number(nowhere.has(id)) - Number(asked.has(id))
+    const rank = (id: SessionId) => (nowhere.has(id) || refused.has(id) ? 1 : asked.has(id) ? -1 : 0)
     return new Set(
-      waiting.flatMap(({ startable }) => [...startable].toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST_WAITING)),
+      waiting.flatMap(({ startable }) => [...startable].toSorted((a, b) => rank(a) - rank(b)).slice(0, mostWaiting)),
     )
   }
 

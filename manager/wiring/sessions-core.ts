@@ -20,7 +20,7 @@ import { createSchedulingSwitch } from '../scheduler/pause.ts'
 import { type MountsMemory, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { startScheduler } from '../scheduler/tick.ts'
 import { createSlurmAllocator } from '../allocators/slurm/slurm-allocator.ts'
-import { startAllocations } from '../allocators/start-allocations.ts'
+import { type AllocationsDeps, startAllocations } from '../allocators/start-allocations.ts'
 import { type JudgeTimes } from '../allocators/judge.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { startStatsRecorder } from '../stats/recorder.ts'
@@ -66,7 +66,7 @@ export type SessionsPartTimings = Partial<Timings> & {
   readonly slowTickMs?: number
   readonly updatesEveryMs?: number
   readonly faults?: Partial<FaultTimings>
-  readonly allocations?: Partial<JudgeTimes> & { readonly pollMs?: number; readonly giveUpMs?: number }
+  readonly allocations?: Partial<JudgeTimes> & Pick<AllocationsDeps, 'pollMs' | 'giveUpMs' | 'mostWaiting'>
 }
 
 /** Number of lines at the end of a log that are kept when the container ends. */
@@ -234,6 +234,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       ...defined({
         pollMs: timings.allocations?.pollMs ?? deps.slurm?.pollMs,
         giveUpMs: timings.allocations?.giveUpMs,
+        mostWaiting: timings.allocations?.mostWaiting,
         times: timings.allocations,
       }),
     }),

@@ -11,6 +11,8 @@ let directory: string
 let berth: SessionsCluster
 let agent: ScriptedAgent
 
+const MOST_WAITING = 8
+
 /** Stand-ins for Slurm's commands: the jobs are a file, and calls are written down. `slurm.test.ts` has a real Slurm. */
 beforeAll(async () => {
   directory = stack.use(await temporaryDirectory()).path
@@ -19,7 +21,14 @@ beforeAll(async () => {
   await command('salloc', `echo "$*" >> ${directory}/asked`)
   await command('sacct', `cat ${directory}/history`)
   await command('scancel', `echo "$1" >> ${directory}/released`)
-  const allocations = { confirmMs: 300, retryMs: 300, appearMs: 2_000, pollMs: 100, giveUpMs: 1_000 }
+  const allocations = {
+    confirmMs: 300,
+    retryMs: 300,
+    appearMs: 2_000,
+    pollMs: 100,
+    giveUpMs: 1_000,
+    mostWaiting: MOST_WAITING,
+  }
   berth = stack.use(await startSessionsCluster({ allocations }, { slurmCommands: directory }))
   await berth.api.createResourceGroup({ body: { name: 'other', engine: 'slurm' } })
 })
@@ -449,8 +458,7 @@ test('one list at each look serves all sessions', async () => {
 
 test('sessions whose GPUs Slurm cannot give keep nobody waiting, and one list of nodes at each look serves all', async () => {
   await writeFile(join(directory, 'nodes'), 'NodeName=elsewhere Gres=gpu:test:2\n')
-  const unknown = { resources: ONE_GPU, gpu: { model: 'Test GPU' }, count: 50 }
-  for (let round = 0; round < 2; round++) await berth.launch(unknown)
+  await berth.launch({ resources: ONE_GPU, gpu: { model: 'Test GPU' }, count: MOST_WAITING })
   const other = await launch()
   await nameOf(other)
   await writeFile(join(directory, 'shown'), '')
@@ -464,6 +472,14 @@ test('sessions whose GPUs Slurm cannot give keep nobody waiting, and one list of
     ['shown', 'pings'].map(async name => (await readFile(join(directory, name), 'utf8')).length),
   )
   expect(shown).toBeLessThanOrEqual((pings ?? 0) + 1)
+})
+
+test('sessions whose requests Slurm refuses keep nobody waiting', async () => {
+  const asks = `echo "$*" >> ${directory}/asked`
+  await command('salloc', `${asks}; case "$*" in *gpu:2*) echo 'salloc: error: not available' >&2; exit 1;; esac`)
+  await berth.launch({ resources: { ...ONE_GPU, 'cuda.device': '2' }, count: MOST_WAITING })
+  await nameOf(await launch())
+  await command('salloc', asks)
 })
 
 test('while scheduling is paused nothing is requested', async () => {
