@@ -337,7 +337,7 @@ async function receiveFiles(
   { offer, hello, staged, progress, signal }: Receiving,
 ): Promise<void> {
   const wanted = new Set([offer.id, ...hello.layers])
-  // What broken transfers have left counts as well: a giver could break off again and again, and send other files each time.
+  // Files that broken transfers have left count as well: a giver could break off again and again, and send other files each time.
   const kept = await staged.list()
   let left = [...kept.values()].reduce((sum, bytes) => sum - bytes, mostBytes(offer.sizeBytes))
   for (let files = (await staged.names()).size; ;) {
