@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '#base/parse-json'
+import { isHostAddress } from '#agent/contract'
 import { AppError, StoragePaths, TextUpTo } from '#manager/contract'
 import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
 import { type HealthCommand } from './faults/health-command.ts'
@@ -153,7 +154,7 @@ function cidr(name: string, text: string): Cidr {
 }
 
 function hostAddress(name: string, text: string | undefined): string | undefined {
-  if (text === undefined || (isIPv4(text) && !/^(0|127|22[4-9]|2[345]\d)\./.test(text))) return text
+  if (text === undefined || (isIPv4(text) && isHostAddress(text))) return text
   throw invalid(`${name} is "${text}"; the value must be an IPv4 address of this host, such as 192.168.7.2.`)
 }
 

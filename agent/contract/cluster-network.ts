@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { MAX_CLUSTER_SIZE, TextUpTo } from '#manager/contract'
 import { Ipv4, LONGEST_NAME } from './fields.ts'
 
+/** Whether the address can be that of a host: neither of this host alone, nor of many. */
+export const isHostAddress = (text: string) => !/^(0|127|22[4-9]|2[345]\d)\./.test(text)
+
 /**
  * The network between the hosts of one session. The manager chooses it: number, addresses and hosts are the same in the requests for all
  * kernels of the session.
@@ -22,7 +25,7 @@ export const ClusterNetwork = z.object({
         /** Address of the kernel in the subnet. */
         address: Ipv4(),
         /** Address of its host in the private network between hosts. */
-        host: Ipv4(),
+        host: Ipv4().refine(isHostAddress),
       }),
     )
     .min(1)

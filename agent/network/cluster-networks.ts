@@ -11,7 +11,7 @@ import { CLUSTER_MTU, createVxlan, type Vxlan } from './vxlan.ts'
 
 /** Number of a network between hosts, on the network of the engine that is its part here. */
 export const LABEL_CLUSTER = 'berth.cluster'
-/** Session of that network. */
+/** Session and attempt of that network. */
 const LABEL_SESSION = 'berth.cluster-session'
 const BRIDGE_PREFIX = 'berthx'
 
@@ -19,6 +19,8 @@ const BRIDGE_PREFIX = 'berthx'
 export interface ClusterMember {
   readonly managerId: string
   readonly sessionId: string
+  /** Another attempt has other hosts, and may have the same number. */
+  readonly attempt: number
   readonly role: string
   readonly cluster?: ClusterNetwork | undefined
 }
@@ -37,6 +39,11 @@ export interface ClusterNetworks {
   readonly address: string | undefined
   /** Reason why an address that was named is not used; null if there is none. */
   readonly problem: Because | null
+  /**
+   * Addresses of hosts that the firewall admits; undefined if nothing needs protection.
+   * @throws if this host takes part and its links cannot be listed
+   */
+  peers(): Promise<readonly string[] | undefined>
   /** Provides the network of the session on this host. @throws AppError `unavailable`, `kernel_create_failed` */
   join(member: ClusterMember): Promise<void>
   /** Connects a container, before it starts, to the network of its session. */
@@ -87,15 +94,17 @@ export async function openClusterNetworks(deps: ClusterNetworksDeps): Promise<Cl
     await firewall().apply()
   }
 
-  async function provide({ managerId, sessionId, role, cluster }: Joining): Promise<void> {
+  async function provide({ managerId, sessionId, attempt, role, cluster }: Joining): Promise<void> {
     const { id, kernels } = cluster
     const local = address()
     if (local === undefined || kernels.find(one => one.role === role)?.host !== local)
       throw new AppError('unavailable', because('host_left_private_network'))
     const [found] = await listOn(id)
-    if (found?.Labels?.[LABEL_SESSION] === sessionId) return
-    if (found) await removeNetwork(id)
     const bridge = bridgeOf(id)
+    const whose = `${sessionId}/${attempt}`
+    // An agent that was killed may have made the network, but not opened its link.
+    if (found?.Labels?.[LABEL_SESSION] === whose) return vxlan.open({ id, bridge })
+    if (found) await removeNetwork(id)
     const remote = kernels
       .filter(({ host }) => host !== local)
       .map(one => ({ mac: macOf(one.address), host: one.host }))
@@ -119,7 +128,7 @@ export async function openClusterNetworks(deps: ClusterNetworksDeps): Promise<Cl
         'com.docker.network.bridge.enable_ip_masquerade': 'false',
         'com.docker.network.driver.mtu': String(CLUSTER_MTU),
       },
-      Labels: { [LABEL_MANAGER]: managerId, [LABEL_CLUSTER]: String(id), [LABEL_SESSION]: sessionId },
+      Labels: { [LABEL_MANAGER]: managerId, [LABEL_CLUSTER]: String(id), [LABEL_SESSION]: whose },
     })
     await vxlan.open({ id, bridge })
   }
@@ -130,6 +139,14 @@ export async function openClusterNetworks(deps: ClusterNetworksDeps): Promise<Cl
     },
     get problem() {
       return problem()
+    },
+    async peers() {
+      const found = await vxlan.peers().catch((error: unknown) => {
+        if (named !== undefined && unable === null) throw error
+        return []
+      })
+      // Links of sessions that started before the address was taken away are protected until these sessions end.
+      return named === undefined && found.length === 0 ? undefined : found
     },
     async join(member) {
       if (!isJoining(member)) return
@@ -160,6 +177,12 @@ export async function openClusterNetworks(deps: ClusterNetworksDeps): Promise<Cl
       for (const { Labels } of networks) {
         const id = Number(Labels?.[LABEL_CLUSTER])
         if (!Number.isInteger(id) || isUsed(id)) continue
+        await inTurn(String(id), async () => {
+          if (!isUsed(id)) await removeNetwork(id)
+        })
+      }
+      // The firewall admits the hosts of each link, also of one whose agent was killed before it made the network.
+      for (const id of (await vxlan.loose().catch(() => [])).filter(one => !isUsed(one))) {
         await inTurn(String(id), async () => {
           if (!isUsed(id)) await removeNetwork(id)
         })

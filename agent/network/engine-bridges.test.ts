@@ -41,3 +41,9 @@ test('routes of another namespace than the bridges do not conflict', () => {
   expect(judgeRoutes(range, [docker0[0]], routes)).toEqual({ isElsewhere: true, conflict: undefined })
   expect(judgeRoutes(range, [], routes)).toMatchObject({ isElsewhere: false, conflict: { device: 'eth0' } })
 })
+
+test('a network between hosts, which has no route here, says nothing about where the bridges are', () => {
+  const joined = bridge('berthx420000', '10.212.0.0/28', true)
+  const Options = { ...joined.Options, 'com.docker.network.bridge.inhibit_ipv4': 'true' }
+  expect(judgeRoutes(range, [{ ...joined, Options }], [route('eth0', '192.168.7.0/24')]).isElsewhere).toBe(false)
+})

@@ -33,7 +33,8 @@ export function subnetsOf({ IPAM }: NetworkInspectInfo): Cidr[] {
 }
 
 function bridgesOf(network: NetworkInspectInfo): Bridge[] {
-  if (network.Driver !== 'bridge') return []
+  // A network between hosts has no address of the host, so no route shows where its bridge is.
+  if (network.Driver !== 'bridge' || network.Options?.['com.docker.network.bridge.inhibit_ipv4'] === 'true') return []
   const name = network.Options?.['com.docker.network.bridge.name'] ?? `br-${network.Id.slice(0, 12)}`
   return subnetsOf(network).map(subnet => ({ name, subnet }))
 }

@@ -20,7 +20,7 @@ export interface Firewall extends AsyncDisposable {
 
 export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid' | 'clusterPeers'> & {
   /** Hosts with which this one shares networks of sessions; left out if it takes no part in such sessions. */
-  readonly clusterPeers?: (() => Promise<readonly string[]>) | undefined
+  readonly clusterPeers?: (() => Promise<readonly string[] | undefined>) | undefined
   /** Checks the range first: rules for somebody else's range would cut off its addresses. @throws with the reason */
   readonly checkRange: () => Promise<void>
   /** Default: the programs of this machine, in this process's network. */

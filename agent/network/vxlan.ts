@@ -32,6 +32,8 @@ export interface Vxlan {
   open(link: Pick<VxlanLink, 'id' | 'bridge'>): Promise<void>
   /** No-op if there is no such link. */
   remove(id: number): Promise<void>
+  /** Numbers of links that are on no bridge: their network was never made, or is gone. */
+  loose(): Promise<number[]>
   /** Addresses of all hosts to which a link of ours leads. */
   peers(): Promise<string[]>
   /** Checks that this host can make links. @throws AppError `unavailable` with the reason */
@@ -76,6 +78,10 @@ export function createVxlan(): Vxlan {
     },
     async remove(id) {
       if (await exists(nameOf(id))) await call('ip', 'link', 'del', nameOf(id))
+    },
+    async loose() {
+      const found = await call('ip', '-o', 'link', 'show', 'nomaster', 'type', 'vxlan')
+      return [...found.matchAll(/^\d+: berthv([0-9a-f]+)[:@]/gm)].map(([, id = '']) => parseInt(id, 16))
     },
     async peers() {
       return peersIn(await call('bridge', 'fdb', 'show'))

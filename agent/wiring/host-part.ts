@@ -18,7 +18,6 @@ import { type ClusterNetworks, openClusterNetworks } from '../network/cluster-ne
 import { containerIptables } from '../network/container-iptables.ts'
 import { type Firewall, startFirewall } from '../network/firewall.ts'
 import { createSessionNetworks, type SessionNetworks } from '../network/session-networks.ts'
-import { createVxlan } from '../network/vxlan.ts'
 import { createMountedStorage, type MountedStorage } from '../storage/mounted-storage.ts'
 import { createToolbox, type Toolbox } from '../toolbox/toolbox.ts'
 
@@ -87,21 +86,19 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
       log,
     }),
   )
-  const vxlan = createVxlan()
   const clusters = await openClusterNetworks({
     engine,
     address: config.clusterAddress,
     firewall: () => firewall,
     isEngineElsewhere: () => networks.isElsewhere,
     log,
-    vxlan,
   })
   const firewall = stack.use(
     startFirewall({
       range: config.networkRange,
       deny: config.networkDeny,
       // The links of the kernel are the record of the hosts: it outlives the agent.
-      clusterPeers: config.clusterAddress === undefined ? undefined : () => vxlan.peers(),
+      clusterPeers: () => clusters.peers(),
       async checkRange() {
         await networks.checkRange()
         if (networks.isElsewhere) throw new AppError('unavailable', because('engine_elsewhere'))

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type AgentId, type FolderId, because, type Because, type KernelId, type PullProgress } from '#manager/contract'
-import { type KernelFolder, type Report } from '#agent/contract'
+import { isHostAddress, type KernelFolder, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
@@ -56,7 +56,9 @@ function noteArchitectures(memory: AgentMemory, { engine: { architectures = [] }
 }
 
 /** @returns whether it has changed */
-function noteClusterAddress(memory: AgentMemory, { network: { clusterAddress } }: Report): boolean {
+function noteClusterAddress(memory: AgentMemory, { network: { clusterAddress: named } }: Report): boolean {
+  // An agent may report anything, and the frames of sessions are sent there.
+  const clusterAddress = named !== undefined && isHostAddress(named) ? named : undefined
   const isNews = clusterAddress !== memory.clusterAddress
   memory.clusterAddress = clusterAddress
   return isNews

@@ -5,7 +5,7 @@ import { type KernelRow } from '../store/sessions/kernels.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
 /** Numbers of networks between hosts begin here, so that they are not those of other programs. */
-const FIRST_ID = 0x42_0000
+export const FIRST_ID = 0x42_0000
 /** First address of 10.212.0.0/16. No host has a route to it: only containers of these sessions have addresses in it. */
 const RANGE = [10, 212] as const
 /** Addresses of a /28. */

@@ -13,11 +13,13 @@ import {
   type NewSession,
   type OwnedSessionRow,
 } from '../store/sessions/sessions.ts'
+import { keepClusterNetwork } from '../store/sessions/placements.ts'
 import { insertSessionFolders } from '../store/sessions/session-folders.ts'
 import { readFolderNames } from '../store/storage/folders.ts'
 import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
 import { lockGroupOfAgent } from '../store/agents/agent-groups.ts'
 import { toApp } from '../images/apps.ts'
+import { FIRST_ID } from './cluster-network.ts'
 import { findUser, findUserByEmail, listUsers, type UserRow } from '../store/identity/users.ts'
 
 export interface ImportedContainer {
@@ -97,7 +99,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     gpu: null,
     slurm: null,
     clusterSize: label.clusterSize ?? 1,
-    clusterMode: 'single-host',
+    clusterMode: label.cluster ? 'multi-host' : 'single-host',
     priority: 0,
     dependsOn: [],
     shmemBytes: label.shmemBytes,
@@ -123,7 +125,10 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     tags: [],
     note: '',
   }
-  if (!known) await insertSessions(trx, [session])
+  if (!known) {
+    await insertSessions(trx, [session])
+    if (label.cluster) await keepClusterNetwork(trx, sessionId, label.cluster.id - FIRST_ID)
+  }
   const { attempt } = label
   const { containerId } = container
   await insertKernels(trx, [

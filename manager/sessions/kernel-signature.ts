@@ -61,6 +61,7 @@ function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' |
       ? [kernel.folders.map(({ storage, folder, path, readOnly }) => [storage, folder, path, readOnly])]
       : []),
     ...(kernel.runImageCommand ? ['runImageCommand'] : []),
+    ...(kernel.cluster ? [{ cluster: kernel.cluster.id }] : []),
     ...(kernel.launchedBy === undefined ? [] : [{ launchedBy: kernel.launchedBy }]),
   ])
 }

@@ -65,14 +65,13 @@ export function createSeek(cluster: Cluster): (agentId: AgentId) => Promise<bool
   }
 }
 
-/** If this manager ends a session without being connected to its agent, asks the other managers to finish the end. */
+/** If this manager ends a session without being connected to all of its agents, asks the other managers to finish the end. */
 function endThroughOthers({ store, cluster, presence, changes, lifecycle, log }: InClusterDeps): void {
   const asked = cluster.peers.topic<SessionId>('finish_termination')
   asked.on(id => lifecycle.finishTermination(id))
   const tell = async (id: SessionId) => {
-    const [kernel] = await listKernels(store.db, [id])
-    const agentId = kernel?.agent_id
-    if (agentId && !presence.isReady(agentId)) asked.tell(id)
+    const kernels = await listKernels(store.db, [id])
+    if (kernels.some(({ agent_id: on }) => on !== null && !presence.isReady(on))) asked.tell(id)
   }
   changes.onApplied(({ sessionId, to, remote }) => {
     if (remote || to !== 'TERMINATING' || cluster.members().length < 2) return

@@ -60,6 +60,7 @@ describe('a session over several hosts', () => {
     ['too_large', { agents: [inNetwork(1, { cpu: 1000 }), inNetwork(2, { cpu: 2000 })] }],
     ['no_host_network', { agents: [inNetwork(1, { cpu: 2000 }), anAgent(2, { cpu: 2000 })] }],
     ['no_host_network', { agents: [anAgent(1, { cpu: 2000 }), anAgent(2, { cpu: 2000 })] }],
+    ['no_host_network', { agents: [1, 2].map(n => inNetwork(n, { cpu: 2000 }, { clusterAddress: '192.168.0.9' })) }],
     ['capacity', { agents: [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 1000 } })] }],
     ['too_large', { agents: [inNetwork(1, { cpu: 500 }), inNetwork(2, { cpu: 500 })] }],
     ['no_agents', { agents: [inNetwork(1, { cpu: 2000 }, { schedulable: false })] }],

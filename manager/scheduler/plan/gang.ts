@@ -23,9 +23,13 @@ type KernelsAsked = Pick<PendingSession, 'requested' | 'clusterSize' | 'gpu'>
 export const mayCross = ({ clusterMode, clusterSize = 1 }: Pick<PendingSession, 'clusterMode' | 'clusterSize'>) =>
   clusterMode === 'multi-host' && clusterSize > 1
 
-/** Agents between which a network of a session can exist. */
-export const networked = (all: readonly AgentCapacities[]): readonly AgentCapacities[] =>
-  all.filter(({ agent }) => agent.clusterAddress !== undefined)
+/** Agents between which a network of a session can exist. An address that two of them name leads to neither. */
+export function networked(all: readonly AgentCapacities[]): readonly AgentCapacities[] {
+  const naming = Map.groupBy(all, ({ agent }) => agent.clusterAddress)
+  return all.filter(
+    ({ agent: { clusterAddress: address } }) => address !== undefined && naming.get(address)?.length === 1,
+  )
+}
 
 /** Largest number of kernels of the session, at most all of them, that fit into the free capacity together. */
 export function mostKernels(freeCapacity: FreeCapacity, { requested, clusterSize = 1, gpu }: KernelsAsked): number {

@@ -44,39 +44,44 @@ export interface PlacedRows {
 export async function markScheduled(db: Db, placed: readonly PlacedSession[]): Promise<PlacedRows> {
   const ids = placed.map(({ sessionId }) => sessionId)
   const reasons = placed.map(({ reason }) => JSON.stringify(reason))
-  const sessions = await sql<Touched>`
+  // A session that was on several hosts before may be on one now, and another one may have its number.
+  const sessions = await sql<Touched & { networkBefore: number | null }>`
     update sessions s
-    set status = 'SCHEDULED', status_at = now(), reason = v.reason, attempt = s.attempt + 1, version = s.version + 1
+    set status = 'SCHEDULED', status_at = now(), reason = v.reason, attempt = s.attempt + 1, version = s.version + 1,
+      cluster_network = null
     from (select unnest(${ids}::uuid[]) as id, unnest(${reasons}::text[])::jsonb as reason) v
+      join sessions before on before.id = v.id
     where s.id = v.id
-    returning s.id, s.owner_id as "ownerId", s.domain, s.version`.execute(db)
+    returning s.id, s.owner_id as "ownerId", s.domain, s.version, before.cluster_network as "networkBefore"`.execute(db)
   const agents = placed.map(({ agentId }) => agentId)
   const kernels = await sql<{ session_id: SessionId; kernel_id: KernelId; role: string }>`
     update kernels k set status = 'SCHEDULED', agent_id = v.agent_id, attempt = s.attempt, start_by = null, ended_at = null
     from (select unnest(${ids}::uuid[]) as id, unnest(${agents}::uuid[]) as agent_id) v join sessions s on s.id = v.id
     where k.session_id = v.id
     returning k.session_id, k.id as kernel_id, k.role`.execute(db)
-  await placeOnHosts(db, placed)
+  await placeOnHosts(db, placed, new Map(sessions.rows.map(({ id, networkBefore }) => [id, networkBefore])))
   const kernelsOf = new Map<SessionId, KernelId[]>()
   for (const { session_id, kernel_id } of kernels.rows.toSorted(byRole)) {
     const own = kernelsOf.get(session_id)
     if (own) own.push(kernel_id)
     else kernelsOf.set(session_id, [kernel_id])
   }
-  return { touched: sessions.rows, kernelsOf }
+  return { touched: sessions.rows.map(({ networkBefore: _, ...touched }) => touched), kernelsOf }
 }
 
 /** Number of networks between hosts: a /28 each of 10.212.0.0/16. */
 const NETWORKS = 4096
 
-/** Places the kernels of sessions over several hosts, and gives each of these sessions a network that no other one has. */
-async function placeOnHosts(db: Db, placed: readonly PlacedSession[]): Promise<void> {
+/**
+ * Places the kernels of sessions over several hosts, and gives each of these sessions a network that no other one has.
+ * @param before the number that each session had in its attempt before
+ */
+async function placeOnHosts(
+  db: Db,
+  placed: readonly PlacedSession[],
+  before: ReadonlyMap<SessionId, number | null>,
+): Promise<void> {
   const gangs = placed.filter(({ hosts }) => hosts !== undefined)
-  const ids = placed.map(({ sessionId }) => sessionId)
-  // A session that was on several hosts before may be on one now.
-  await sql`update sessions set cluster_network = null where id = any(${ids}::uuid[]) and cluster_network is not null`.execute(
-    db,
-  )
   if (gangs.length === 0) return
   const rows = gangs.flatMap(({ sessionId, hosts = [] }) =>
     clusterRoles(hosts.length).map((role, index) => ({ sessionId, role, agentId: hosts[index] ?? null })),
@@ -89,15 +94,27 @@ async function placeOnHosts(db: Db, placed: readonly PlacedSession[]): Promise<v
   // Groups are scheduled by several managers at a time.
   await sql`select pg_advisory_xact_lock(hashtextextended('berth:cluster-networks', 0))`.execute(db)
   for (const { sessionId } of gangs) {
-    // A number is used again as late as possible: a host that was away may still have its network.
+    // The number that was used least recently: a host that was away may still have the network of an earlier session or attempt.
     await sql`
       update sessions set cluster_network = (
         select n from generate_series(0, ${NETWORKS - 1}) n
-        where not exists (select from sessions o where o.cluster_network = n and o.status in (${sql.join(OCCUPYING_STATUSES)}))
-        order by (n - 1 - coalesce((select o.cluster_network from sessions o where o.cluster_network is not null
-          order by o.id desc limit 1), -1) + ${2 * NETWORKS}) % ${NETWORKS} limit 1)
+        left join (select cluster_network, max(status_at) as used_at from sessions
+          where cluster_network is not null group by cluster_network) used on used.cluster_network = n
+        where n is distinct from ${before.get(sessionId) ?? null}::int
+          and not exists (select from sessions o where o.cluster_network = n and o.status in (${sql.join(OCCUPYING_STATUSES)}))
+        order by used.used_at nulls first, n limit 1)
       where id = ${sessionId}`.execute(db)
   }
+}
+
+/** Keeps the number of a network that runs already for its session, unless another session has it. */
+export async function keepClusterNetwork(db: Db, id: SessionId, network: number): Promise<void> {
+  await sql`
+    update sessions set cluster_network = ${network}
+    where id = ${id} and ${network}::int between 0 and ${NETWORKS - 1}
+      and not exists (select from sessions o where o.cluster_network = ${network} and o.status in (${sql.join(OCCUPYING_STATUSES)}))`.execute(
+    db,
+  )
 }
 
 /** Orders kernels by role: main1, sub1, sub2, …, sub10. */

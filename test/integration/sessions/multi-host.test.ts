@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Session } from '#manager/contract'
+import { KernelId, type Session, SessionId } from '#manager/contract'
+import { newId } from '../../../manager/store/new-id.ts'
 import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -65,6 +66,10 @@ describe('a session over several hosts', () => {
     const { id } = await cluster.launch(onThree)
     const running = await cluster.reach(id, 'RUNNING')
     expect(running.kernels.map(kernel => kernel.status)).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    // A host on which the first attempt has left something must not be joined with the hosts of the second one.
+    const numbers = agents.flatMap(specsOf).map(({ attempt, cluster: network }) => `${attempt} ${network?.id}`)
+    const [first, second] = [...new Set(numbers)].toSorted().map(text => text.split(' ')[1])
+    expect(second).not.toBe(first)
     for (const agent of agents.filter(one => one !== failing)) {
       expect(agent.requests('destroy_kernel').some(({ attempt }) => attempt === 1)).toBe(true)
     }
@@ -114,8 +119,37 @@ describe('a session over several hosts', () => {
     await expect.poll(() => agents.filter(one => one !== away).map(one => one.containers.size)).toEqual([0, 0])
   })
 
+  test('is imported as such from its hosts if the database does not know it, and no other session gets its network', async () => {
+    const agents = [await join(1), await join(2)]
+    const small = { ...onThree, clusterSize: 2, resources: { cpu: '1.1', mem: '64m' } }
+    const { id } = await cluster.launch(small)
+    const { kernels } = await cluster.reach(id, 'RUNNING')
+    const other = newId(SessionId)
+    for (const kernel of kernels) {
+      const agent = agents.find(one => one.id === kernel.agentId)
+      const container = agent?.containers.get(kernel.id)
+      if (!agent || !container?.label.cluster) throw new Error('no container')
+      const kernelId = newId(KernelId)
+      const network = { ...container.label.cluster, id: container.label.cluster.id + 1 }
+      const own = { kernelId, sessionId: other, slots: { cpu: 1, mem: 1 }, cluster: network }
+      agent.containers.set(kernelId, { ...container, label: await cluster.signed({ ...container.label, ...own }) })
+    }
+    const known = () => cluster.api.getSession({ params: { id: other } }).catch(() => null)
+    await expect.poll(async () => (await known())?.kernels.length).toBe(2)
+    expect(await known()).toMatchObject({ status: 'RUNNING', clusterMode: 'multi-host' })
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    const next = await cluster.launch({ ...small, name: 'next' })
+    await cluster.reach(next.id, 'RUNNING')
+    const numbers = agents.flatMap(specsOf).map(spec => spec.cluster?.id ?? 0)
+    expect(numbers).not.toContain((numbers[0] ?? 0) + 1)
+  })
+
   test('is refused where the hosts have no network between them, and where Berth cannot keep the promise of a choice', async () => {
     await cluster.join({ capacity: { cpu: 2000, mem: 2 ** 33 } })
+    // Every host is 127.0.0.1, and none is 224.0.0.1.
+    await cluster.join({ capacity: { cpu: 2000, mem: 2 ** 33 }, clusterAddress: '127.0.0.1' })
+    await cluster.join({ capacity: { cpu: 2000, mem: 2 ** 33 }, clusterAddress: '224.0.0.1' })
     await join(2)
     expect(await refusal(cluster.launch(onThree))).toMatchObject({ code: 'no_host_network' })
     await join(3)
