@@ -86,12 +86,7 @@ export function createStart(deps: StartDeps) {
       // The request is sent again after a restart, and the agent's time begins again.
       if (found.status !== 'SCHEDULED')
         for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
-      let create = () => createAll(session, kernels, { agentOf, facts, startWithinMs, pull, offers, signal })
-      for (const [agentId, offer] of offers) {
-        const next = create
-        create = () => deps.transfers.during(offer, agentId, next)
-      }
-      await create()
+      await createAll(session, kernels, { agentOf, facts, startWithinMs, pull, offers, signal })
     } catch (error) {
       await onFailed(error, { id, attempt, mainAgent, aborted: signal.aborted, kernels })
     } finally {
@@ -160,15 +155,23 @@ export function createStart(deps: StartDeps) {
         log.error({ err: error, id: session.id }, 'that a session runs could not be written')
       })
     }
-    const starting = kernels.map(async kernel => {
-      const agentId = agentOf.get(kernel.id)
-      if (agentId === undefined) throw new Error(`kernel ${kernel.id} has no agent`)
-      await createOne(kernel, agentId).catch((error: unknown) => {
-        throw new FailedOn(agentId, error)
-      })
-    })
-    for (const one of starting) one.catch((error: unknown) => failed.abort(error))
-    await Promise.allSettled(starting)
+    const createOn = async (agentId: AgentId, own: readonly KernelRow[]) => {
+      await Promise.all(
+        own.map(kernel =>
+          createOne(kernel, agentId).catch((error: unknown) => failed.abort(new FailedOn(agentId, error))),
+        ),
+      )
+    }
+    const kernelsOn = Map.groupBy(kernels, kernel => agentOf.get(kernel.id))
+    await Promise.all(
+      Array.from(kernelsOn, ([agentId, own]) => {
+        if (agentId === undefined) throw new Error(`kernel ${own.map(({ id }) => id).join()} has no agent`)
+        const offer = offers.get(agentId)
+        const create = () => createOn(agentId, own)
+        // An agent that has the image is joined with no giver any more while the others still take theirs.
+        return offer ? deps.transfers.during(offer, agentId, create) : create()
+      }),
+    )
     if (failed.signal.aborted) throw failed.signal.reason
   }
 

@@ -115,3 +115,31 @@ test('the lifetime of a session that was found running counts from its start', a
   const { started_at: started, expires_at: expires } = (await findSession(store.db, id)) ?? {}
   expect(Number(expires) - Number(started)).toBe(3_600_000)
 })
+
+test('on several hosts, one that has started its container waits for no image any more, although another host still does', async () => {
+  const second = await insertAgent(store.db)
+  const waits = new Set<AgentId>()
+  let waited = 0
+  const reply = { containerId: 'one', startedAt: '2026-01-01T00:00:00.000Z' }
+  const { lifecycle } = lifecycleOn({
+    agents: {
+      isReady: () => true,
+      clusterAddress: (id: AgentId) => (id === second ? '192.168.7.2' : '192.168.7.1'),
+      request: (id: AgentId) => (id === second ? never() : Promise.resolve(reply)),
+    } as unknown as LifecycleDeps['agents'],
+    transfers: {
+      offerFor: () => Promise.resolve({ transferId: '', id: '', references: [], sizeBytes: 1 }),
+      async during(_, to, run) {
+        waited++
+        waits.add(to)
+        return await run().finally(() => waits.delete(to))
+      },
+    },
+  })
+  const { id } = await waiting({ clusterSize: 2, clusterMode: 'multi-host' })
+  await insertKernels(store.db, [{ id: newId(KernelId), sessionId: id, role: 'sub1', status: 'PENDING', slots: {} }])
+  await markScheduled(store.db, [{ sessionId: id, agentId, hosts: [agentId, second], reason: placed }])
+  lifecycle.start(id)
+  await expect.poll(() => waited).toBe(2)
+  await expect.poll(() => [...waits]).toEqual([second])
+})
