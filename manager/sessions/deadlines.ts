@@ -100,8 +100,11 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
       : { code: 'agent_lost', message: 'The host was lost while the session started.' }
     // No request was sent yet, or the agent has given up on its own: there is no container to remove.
     if (status === 'SCHEDULED' || (!ready && startByPassed)) await deps.lifecycle.failAttempt(sessionId, attempt, cause)
-    else if (!ready) await explain(overdue, AGENT_AWAY_START)
-    else {
+    else if (!ready) {
+      await explain(overdue, AGENT_AWAY_START)
+      // On several hosts, containers on those that are connected end now. On one, the request waits for that host.
+      if (overdue.kernelIds.length > 1) deps.lifecycle.abandonStart(sessionId, attempt, cause)
+    } else {
       if (ageMs >= TELL_AFTER * limitOf(status)) await explain(overdue, UNCONFIRMED_START)
       deps.lifecycle.abandonStart(sessionId, attempt, cause)
     }

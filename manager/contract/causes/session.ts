@@ -130,7 +130,7 @@ export const SESSION_CAUSES = {
   gang_too_large:
     'Needs room for {needed} containers (all hosts together have room for {available} at most). Ask for fewer, or for smaller ones.',
   hosts_not_connected:
-    'No single host has room for all containers, and {count, plural, =0 {no host has} one {only one host has} other {too few hosts have}} an address in a private network between hosts. Ask the administrator to set it, or ask for less.',
+    'No single host has room for all containers, and {count, plural, one {only one host has} other {too few hosts have}} an address in a private network between hosts. Ask the administrator to set it, or ask for less.',
   needs_free: 'Needs {needed} (at most {available} free).',
   needs_free_on_one: 'Needs {needed} (at most {available} free on one host or device).',
   needs_none_free: 'Needs {needed} (none free).',

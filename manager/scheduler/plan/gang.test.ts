@@ -69,6 +69,7 @@ describe('a session over several hosts', () => {
     const { placements, reasons } = decide({ agents, pending: [session] })
     expect(placements).toEqual([])
     expect(reasons.get(session.id)?.code).toBe(code)
+    expect(reasons.get(session.id)?.message).not.toContain('{')
     const how = { sequencer: fifo, selector: concentrated, minimum: {} }
     expect(whatIf({ agents, pending: [] }, session, how).reason?.code).toBe(code)
   })

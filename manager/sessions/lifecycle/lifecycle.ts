@@ -127,12 +127,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (!main?.agent_id || main.attempt !== attempt) return
     // An agent that is away has given up by itself once the time of the start has passed.
     const isOver = ({ agent_id: on, status, start_by: startBy }: KernelRow) =>
-      on !== null &&
-      on !== main.agent_id &&
-      !agents.isReady(on) &&
-      status !== 'RUNNING' &&
-      startBy !== null &&
-      startBy.getTime() < store.now()
+      on !== null && !agents.isReady(on) && status !== 'RUNNING' && startBy !== null && startBy.getTime() < store.now()
     await destroys.all(
       kernels.filter(kernel => !isOver(kernel)),
       { graceMs: 0 },

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { KernelId, type Session, SessionId } from '#manager/contract'
 import { newId } from '../../../manager/store/new-id.ts'
-import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { hang, type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
@@ -156,4 +156,23 @@ describe('a session over several hosts', () => {
     expect(await refusal(cluster.launch(onThree))).toMatchObject({ code: 'request_too_large' })
     expect(await refusal(cluster.launch({ ...onThree, interruptible: true }))).toMatchObject({ code: 'bad_request' })
   })
+})
+
+test('a start over several hosts of which the first one is lost goes on elsewhere, and its containers on the others end', async () => {
+  const times = { preparingMs: 1_500, pullingMs: 100, replyMarginMs: 100, destroyTimeoutMs: 400 }
+  await using quick = await startSessionsCluster({ ...times, sweepMs: 50, agentLostMs: 300, slowTickMs: 300 })
+  const joinQuick = (number: number) =>
+    quick.join({ capacity: { cpu: 2000, mem: 2 ** 33 }, clusterAddress: `192.168.7.${number}` })
+  const agents = [await joinQuick(1), await joinQuick(2)]
+  for (const agent of agents)
+    agent.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? hang(signal) : agent.run(spec))
+  const { id } = await quick.launch({ ...onThree, clusterSize: 2 })
+  const kernels = async () => (await quick.api.getSession({ params: { id } })).kernels
+  await expect.poll(async () => (await kernels()).map(({ status }) => status)).toEqual(['PREPARING', 'RUNNING'])
+  const [main] = await kernels()
+  const lost = agents.find(agent => agent.id === main?.agentId)
+  const kept = agents.find(agent => agent !== lost)
+  await lost?.disconnect()
+  await expect.poll(() => kept?.containers.size).toBe(0)
+  await expect.poll(async () => (await quick.api.getSession({ params: { id } })).status).toBe('PENDING')
 })
