@@ -97,6 +97,10 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'installs packages in a fresh Debian; line, script, bundle and routes have tests beside their code, agents-cli.test.ts a join',
   },
   {
+    files: 'test/engine/{images-between-agents,multi-host}.test.ts',
+    why: 'three engines each; take-image.test.ts and integration/sessions/multi-host.test.ts have the same with stand-ins for them',
+  },
+  {
     files: 'test/engine/shared-file-system.test.ts',
     why: 'a real GlusterFS, two engines and time limits of mounts; hung-storage and storage.test.ts have mounts that hang or are away',
   },

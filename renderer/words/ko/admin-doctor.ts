@@ -85,7 +85,8 @@ export default {
     '이 서버를 멈추고({server}) 승격 이후 그곳에 기록된 내용을 확인한 다음 다른 서버를 따르게 하세요(pg_rewind). 대기 서버를 승격하는 프로그램은 예전 주 서버를 차단해야 합니다.',
   database_no_primary_mend:
     '주 서버가 사라진 이유를 확인한 다음 대기 서버를 승격하세요(pg_ctl promote 또는 patronictl failover).',
-  database_server_away: 'DATABASE_URL의 서버가 응답하지 않습니다({server}): {text} 다음 장애 때 넘어갈 서버가 없습니다.',
+  database_server_away:
+    'DATABASE_URL의 서버가 응답하지 않습니다({server}): {text} 다음 장애 때 넘어갈 서버가 없습니다.',
   database_server_away_mend: '{server}의 서버를 대기 서버로 시작하거나 DATABASE_URL에서 빼세요.',
   database_standby_unfed: 'DATABASE_URL의 대기 서버가 주 서버에서 아무것도 받지 못해 뒤처지고 있습니다: {server}.',
   database_standby_unfed_mend:
