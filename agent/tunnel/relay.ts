@@ -54,10 +54,16 @@ async function relayTo(docker: Engine, kernel: ExecPlace, address: string): Prom
     let first = ''
     let said = ''
     let connected = false
+    let serviceEnded = false
+    const hasEnded = () => serviceEnded || raw.readableEnded
     const stream = new Duplex({
       allowHalfOpen: true,
       read: () => void raw.resume(),
-      write: (chunk: Buffer, _encoding, done) => void raw.write(chunk, done),
+      write(chunk: Buffer, _encoding, done) {
+        // A service that has ended reads nothing more. An error here would destroy its answer, which may not have been read yet.
+        if (hasEnded()) done()
+        else raw.write(chunk, error => done(hasEnded() ? null : error))
+      },
       final: done => {
         // The service has ended already, and our direction with it.
         if (raw.writableEnded || raw.destroyed) done()
@@ -89,7 +95,10 @@ async function relayTo(docker: Engine, kernel: ExecPlace, address: string): Prom
           connected = true
           resolve(stream)
         }
-        if (SERVICE_ENDED.test(said)) raw.end()
+        if (SERVICE_ENDED.test(said)) {
+          serviceEnded = true
+          raw.end()
+        }
       },
     })
     raw.on('data', push)
@@ -98,7 +107,9 @@ async function relayTo(docker: Engine, kernel: ExecPlace, address: string): Prom
       if (connected) stream.push(null)
       else fail('ended')
     })
-    raw.on('error', error => stream.destroy(error))
+    raw.on('error', error => {
+      if (!hasEnded()) stream.destroy(error)
+    })
     raw.on('close', () => {
       if (!raw.readableEnded) stream.destroy()
     })

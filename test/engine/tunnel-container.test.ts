@@ -127,7 +127,7 @@ test('a port without a listener inside or outside is refused', async () => {
 })
 
 test('a service that listens on ::1 only is reached', async () => {
-  const port = PORT + 1
+  const port = 7003
   const listener = ['/opt/berth/bin/socat', `TCP6-LISTEN:${port},bind=[::1],ipv6only=1,fork,reuseaddr`, 'EXEC:cat']
   const exec = await docker.getContainer(name).exec({ Cmd: listener })
   await exec.start({ Detach: true })
