@@ -105,7 +105,7 @@ test('statistics show the sessions and the period of the address, as charts and 
   await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(8)
   await button(it.page, 'By week').click()
   await expect.poll(() => it.world.asked).toContain('by=week')
-  expect(it.page.url()).toContain('by=week')
+  await expect.poll(() => it.page.url()).toContain('by=week')
   await button(it.page, 'Show as table').click()
   await it.page.getByRole('cell', { name: '13.5' }).waitFor()
   const all = await it.newTab('/statistics?of=all')

@@ -102,7 +102,7 @@ describe('a batch session', () => {
   })
 
   test('a batch session saves its work when it is warned, makes room, and continues with its files', async () => {
-    const options = { interruption: { minRunSeconds: 0, warnSeconds: 5 } }
+    const options = { interruption: { minRunSeconds: 0, warnSeconds: 8 } }
     const set = (to: object) => api.updateResourceGroup({ params: { name: 'default' }, body: { options: to } })
     onTestFinished(async () => void (await set({})))
     await set(options)

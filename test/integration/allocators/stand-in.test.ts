@@ -345,6 +345,8 @@ test('a waiting session is not started with a choice that its group offers no mo
   const group = (options: object) => berth.api.updateResourceGroup({ params: { name: 'default' }, body: { options } })
   await group({ slurm })
   await berth.api.pauseScheduling()
+  // A look in flight has not seen the pause.
+  await looks(2)
   const session = await berth.launch({ resources: { cpu: '1', mem: '1 GiB' }, slurm: { qos: 'urgent' } })
   await group({})
   await berth.api.resumeScheduling()
