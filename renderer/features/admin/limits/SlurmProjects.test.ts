@@ -1,14 +1,10 @@
 // @vitest-environment happy-dom
-import { createPinia } from 'pinia'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { createApp, h, ref } from 'vue'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { VAutocomplete } from 'vuetify/components/VAutocomplete'
 import { VBtn } from 'vuetify/components/VBtn'
 import { VIcon } from 'vuetify/components/VIcon'
 import { type SlurmSettings } from '#manager/contract'
-import { createPageVuetify } from '../../../ui/vuetify.ts'
-import { provideServices, type Services } from '../../../services.ts'
-import { testEvents } from '../../../testing/services.ts'
+import { showField } from '../../../testing/show-field.ts'
 import SlurmProjects from './SlurmProjects.vue'
 
 type Projects = NonNullable<SlurmSettings['projects']>
@@ -19,30 +15,14 @@ const PROJECTS = [
 ]
 
 /** Shows the fields with these settings. @returns their value */
-function show(projects: Projects, fault = false) {
-  const value = ref(projects)
-  const app = createApp({
-    render: () =>
-      h(SlurmProjects, {
-        fault,
-        modelValue: value.value,
-        'onUpdate:modelValue': (next: Projects) => {
-          value.value = next
-        },
-      }),
+const show = (projects: Projects, fault = false) =>
+  showField(SlurmProjects, projects, {
+    props: { fault },
+    components: { VAutocomplete, VBtn, VIcon },
+    api: { listGroups },
   })
-  app.use(createPageVuetify()).use(createPinia())
-  for (const [name, component] of Object.entries({ VAutocomplete, VBtn, VIcon })) app.component(name, component)
-  const listGroups = ({ query }: { query: { search?: string } }) =>
-    Promise.resolve({ items: PROJECTS.filter(({ id }) => !query.search || query.search === id) })
-  provideServices(app, { api: { listGroups }, events: testEvents() } as unknown as Services)
-  app.mount(document.body.appendChild(document.createElement('div')))
-  onTestFinished(() => {
-    app.unmount()
-    document.body.replaceChildren()
-  })
-  return value
-}
+const listGroups = ({ query }: { query: { search?: string } }) =>
+  Promise.resolve({ items: PROJECTS.filter(({ id }) => !query.search || query.search === id) })
 beforeAll(() => void vi.stubGlobal('visualViewport', new EventTarget()))
 afterAll(() => void vi.unstubAllGlobals())
 

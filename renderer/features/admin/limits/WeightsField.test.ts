@@ -1,14 +1,10 @@
 // @vitest-environment happy-dom
-import { createPinia } from 'pinia'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { createApp, h, ref } from 'vue'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { VAutocomplete } from 'vuetify/components/VAutocomplete'
 import { VBtn } from 'vuetify/components/VBtn'
 import { VCheckbox } from 'vuetify/components/VCheckbox'
 import { VIcon } from 'vuetify/components/VIcon'
-import { createPageVuetify } from '../../../ui/vuetify.ts'
-import { provideServices, type Services } from '../../../services.ts'
-import { testEvents } from '../../../testing/services.ts'
+import { showField } from '../../../testing/show-field.ts'
 import WeightsField from './WeightsField.vue'
 
 const COMPONENTS = { VAutocomplete, VBtn, VCheckbox, VIcon }
@@ -21,33 +17,15 @@ const EMAILS: Readonly<Record<string, string>> = { [String(ADA)]: 'ada@example.o
 
 /** Shows the field with these weights. @returns its value */
 function show(weights: Readonly<Record<string, number>>, of: 'users' | 'projects' = 'users') {
-  const value = ref(weights)
   const getUser = ({ params: { id } }: { params: { id: string } }) => {
     const email = EMAILS[id]
     return email ? Promise.resolve({ id, email }) : Promise.reject(new Error('no such user'))
   }
   const listUsers = () => Promise.resolve({ items: Object.entries(EMAILS).map(([id, email]) => ({ id, email })) })
-  const app = createApp({
-    render: () =>
-      h(WeightsField, {
-        of,
-        modelValue: value.value,
-        'onUpdate:modelValue': (next: Readonly<Record<string, number>>) => {
-          value.value = next
-        },
-      }),
-  })
-  app.use(createPageVuetify()).use(createPinia())
-  for (const [name, component] of Object.entries(COMPONENTS)) app.component(name, component)
   const listGroups = ({ query }: { query: { search?: string } }) =>
     Promise.resolve({ items: PROJECTS.filter(({ id }) => !query.search || query.search === id) })
-  provideServices(app, { api: { getUser, listUsers, listGroups }, events: testEvents() } as unknown as Services)
-  app.mount(document.body.appendChild(document.createElement('div')))
-  onTestFinished(() => {
-    app.unmount()
-    document.body.replaceChildren()
-  })
-  return value
+  const api = { getUser, listUsers, listGroups }
+  return showField(WeightsField, weights, { props: { of }, components: COMPONENTS, api })
 }
 beforeAll(() => void vi.stubGlobal('visualViewport', new EventTarget()))
 afterAll(() => void vi.unstubAllGlobals())
