@@ -42,6 +42,7 @@ export async function ensureImage(
       reference,
     })
   }
+  // Without a name, an image that was pulled by digest would not be listed.
   if (exact !== reference) await nameImage(engine, pulled.id, reference)
   return pulled
 }
@@ -60,13 +61,18 @@ export function repositoryOf(reference: string): string {
   return reference.replace(/@sha256:[0-9a-f]+$/, '').replace(/:[^/:]+$/, '')
 }
 
-/** Gives a name to an image that was pulled by digest: without one it would not be listed. */
-async function nameImage(engine: EngineClient, id: string, reference: string): Promise<void> {
+/**
+ * Gives a name to an image of the engine. Digests are no names.
+ *
+ * @param image id or name that it has already
+ * @throws `image_not_found`, `engine_unreachable`
+ */
+export async function nameImage(engine: EngineClient, image: string, reference: string): Promise<void> {
+  if (reference.includes('@')) return
   const repo = repositoryOf(reference)
   const tag = reference.slice(repo.length + 1) || 'latest'
-  if (reference.includes('@')) return
   try {
-    await engine.calls.getImage(id).tag({ repo, tag })
+    await engine.calls.getImage(image).tag({ repo, tag })
   } catch (error) {
     throw fromEngine(error, 'image_not_found')
   }

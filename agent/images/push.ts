@@ -1,6 +1,7 @@
 import { type RegistryAuth } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import { type EngineClient, engineMessage, fromEngine, isEngineUnreachable } from '../docker/engine-client.ts'
+import { nameImage } from './ensure-image.ts'
 import { readLines } from '../docker/lines.ts'
 import { PullLine, toAuthConfig } from './pull.ts'
 
@@ -54,12 +55,7 @@ export async function pushImage(
   { reference, target, auth }: PushedImage,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (progress: PullProgress) => void },
 ): Promise<void> {
-  const colon = target.lastIndexOf(':')
-  try {
-    await engine.calls.getImage(reference).tag({ repo: target.slice(0, colon), tag: target.slice(colon + 1) })
-  } catch (error) {
-    throw fromEngine(error, 'image_not_found')
-  }
+  await nameImage(engine, reference, target)
   try {
     let state: PushState = new Map()
     let saidAt = -Infinity

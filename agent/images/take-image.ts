@@ -3,16 +3,17 @@ import { type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanLine } from '#base/clean-text'
+import { createSemaphore } from '#base/semaphore'
 import { sizeText } from '#base/size-text'
-import { untilAborted } from '#base/within'
 import { type ImageOffer, LONGEST_LINE, TransferHello, TransferPart } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { fileSystemOf } from '../limits/disk-use.ts'
+import { nameImage } from './ensure-image.ts'
 import { imageStoreOf } from './image-store.ts'
 import { type HeldImage, inspectImage } from './pull.ts'
 import { openStagedFiles, type StagedFiles } from './staged-files.ts'
-import { archiveOf, loadTaken, notIt } from './taken-archive.ts'
+import { archiveOf, loadTaken, namesOf, notIt } from './taken-archive.ts'
 import { lineOf, readTransfer, TransferBroken, type TransferReader } from './transfer-lines.ts'
 
 export interface TakeOptions {
@@ -74,7 +75,7 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
   const taking = new Map<string, Promise<HeldImage>>()
   const waiting = new Map<string, (wire: Socket) => void>()
   const early = new Map<string, Socket>()
-  let turn: Promise<unknown> = Promise.resolve()
+  const turns = createSemaphore(1)
   const sweeper = setInterval(() => void sweep(), times.sweepMs).unref()
   void sweep()
 
@@ -118,8 +119,12 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
     for (let tries = 1; ; tries++) {
       const wire = await nextWire(offer.transferId, signal)
       try {
-        const held = await inTurn(() => receive(offer, wire, options), signal)
-        return held
+        const leave = await turns.take('', { signal })
+        try {
+          return await receive(offer, wire, options)
+        } finally {
+          leave()
+        }
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof TransferBroken)) throw error
@@ -127,19 +132,6 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
       } finally {
         wire.destroy()
       }
-    }
-  }
-
-  async function inTurn<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const before = turn
-    const { promise, resolve } = Promise.withResolvers<undefined>()
-    // A request that is cancelled while it waits lets nobody pass the one before it.
-    turn = before.then(() => promise)
-    try {
-      await untilAborted(before, signal)
-      return await run()
-    } finally {
-      resolve(undefined)
     }
   }
 
@@ -157,21 +149,11 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
       if (hello.store !== (await storeOf(engine)))
         throw new AppError('image_not_found', because('transfer_other_store'))
       const present = hello.store === 'layers' ? await presentLayers(engine, hello.layers) : NOTHING
-      await requireRoom(offer, staged)
-      const progress = createProgress({
-        offer,
-        hello,
-        present,
-        staged: await staged.list(),
-        onProgress,
-        everyMs: times.progressMs,
-      })
-      const have = {
-        digests: [...present.layers, ...(await staged.list()).keys()],
-        names: [...(await staged.names()).keys()],
-      }
-      wire.write(lineOf(have))
-      await receiveFiles(reader, { offer, hello, staged, progress, signal })
+      const [kept, names] = [await staged.list(), await staged.names()]
+      await requireRoom(offer, kept)
+      const progress = createProgress({ offer, hello, present, kept, onProgress, everyMs: times.progressMs })
+      wire.write(lineOf({ digests: [...present.layers, ...kept.keys()], names: [...names.keys()] }))
+      await receiveFiles(reader, { offer, hello, staged, kept, names, progress, signal })
       const archive = await archiveOf(offer, { store: hello.store, staged, present: present.layers })
       if (!archive) {
         await staged.remove()
@@ -200,13 +182,12 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
   }
 
   /** @throws `disk_full` */
-  async function requireRoom({ sizeBytes }: ImageOffer, staged: StagedFiles): Promise<void> {
-    const arrived = [...(await staged.list()).values()].reduce((sum, bytes) => sum + bytes, 0)
+  async function requireRoom({ sizeBytes }: ImageOffer, kept: ReadonlyMap<string, number>): Promise<void> {
     const own = await fileSystemOf(root)
     if (!own) return
     const { DockerRootDir: engineRoot } = (await engine.calls.info()) as { DockerRootDir?: string }
     const engines = await fileSystemOf(engineRoot ?? '')
-    const here = Math.max(0, sizeBytes - arrived)
+    const here = Math.max(0, sizeBytes - sum(kept.values()))
     // The engine unpacks the archive before it takes the layers over.
     const there = 2 * sizeBytes
     const check = (path: string, left: number, needed: number) => {
@@ -265,17 +246,9 @@ const storeOf = (engine: EngineClient) =>
 async function nameHeld(engine: EngineClient, { id, references }: ImageOffer): Promise<HeldImage | undefined> {
   const held = await inspectImage(engine, id)
   if (!held) return undefined
-  for (const reference of references.filter(name => !name.includes('@'))) {
+  for (const reference of namesOf(references)) {
     // A name that means another image here is left to it.
-    if (await inspectImage(engine, reference)) continue
-    const repo = reference.replace(/:[^/:]+$/, '')
-    const tag = reference.slice(repo.length + 1) || 'latest'
-    await engine.calls
-      .getImage(id)
-      .tag({ repo, tag })
-      .catch((error: unknown) => {
-        throw fromEngine(error, 'image_not_found')
-      })
+    if (!(await inspectImage(engine, reference))) await nameImage(engine, id, reference)
   }
   return held
 }
@@ -285,6 +258,7 @@ interface Present {
   /** Size of these layers, as far as it is known. */
   readonly bytes: number
 }
+const sum = (amounts: Iterable<number>) => [...amounts].reduce((a, b) => a + b, 0)
 const NOTHING: Present = { layers: new Set(), bytes: 0 }
 
 /** The lowest of these layers that the engine has for another image: it needs no files of them. @throws `engine_unreachable` */
@@ -327,6 +301,10 @@ interface Receiving {
   readonly offer: ImageOffer
   readonly hello: TransferHello
   readonly staged: StagedFiles
+  /** Bytes of the files that broken transfers have left, by digest. */
+  readonly kept: ReadonlyMap<string, number>
+  /** Names that givers had for them. */
+  readonly names: ReadonlyMap<string, string>
   readonly progress: Progress
   readonly signal: AbortSignal
 }
@@ -334,13 +312,12 @@ interface Receiving {
 /** @throws TransferBroken, `image_not_found`, `unavailable`, `disk_full` */
 async function receiveFiles(
   reader: TransferReader,
-  { offer, hello, staged, progress, signal }: Receiving,
+  { offer, hello, staged, kept, names, progress, signal }: Receiving,
 ): Promise<void> {
   const wanted = new Set([offer.id, ...hello.layers])
   // Files that broken transfers have left count as well: a giver could break off again and again, and send other files each time.
-  const kept = await staged.list()
-  let left = [...kept.values()].reduce((sum, bytes) => sum - bytes, mostBytes(offer.sizeBytes))
-  for (let files = (await staged.names()).size; ;) {
+  let left = mostBytes(offer.sizeBytes) - sum(kept.values())
+  for (let files = names.size; ;) {
     const part = TransferPart.safeParse(await reader.line(LONGEST_LINE)).data
     signal.throwIfAborted()
     if (!part) throw new TransferBroken('a line that is not of the protocol')
@@ -377,23 +354,24 @@ interface ProgressOf {
   readonly offer: ImageOffer
   readonly hello: TransferHello
   readonly present: Present
-  readonly staged: ReadonlyMap<string, number>
+  /** Bytes of the files that were there before, by digest. */
+  readonly kept: ReadonlyMap<string, number>
   readonly onProgress: (progress: PullProgress) => void
   readonly everyMs: number
 }
 
 /** Progress in the form of a pull. What was there before counts as done. */
-function createProgress({ offer, hello, present, staged, onProgress, everyMs }: ProgressOf): Progress {
+function createProgress({ offer, hello, present, kept, onProgress, everyMs }: ProgressOf): Progress {
   const layers: PullProgress['layers'] = []
   const startedAt = performance.now()
-  const kept = [...staged.values()].reduce((sum, bytes) => sum + bytes, 0)
-  const layersBefore = hello.layers.filter(layer => present.layers.has(layer) || staged.has(layer)).length
+  const before = sum(kept.values())
+  const layersBefore = hello.layers.filter(layer => present.layers.has(layer) || kept.has(layer)).length
   let saidAt = -Infinity
   const tell = () => {
     saidAt = performance.now()
-    const arrived = layers.reduce((sum, layer) => sum + layer.bytesDone, 0)
+    const arrived = sum(layers.map(layer => layer.bytesDone))
     const done = layers.filter(({ bytesDone, bytesTotal }) => bytesDone === bytesTotal).length
-    const bytesDone = kept + arrived
+    const bytesDone = before + arrived
     const seconds = (performance.now() - startedAt) / 1000
     onProgress({
       layersDone: Math.min(hello.layers.length, layersBefore + done),

@@ -54,7 +54,7 @@ async function layersOf(
   if (!layers.every(layer => files.has(layer) || present.has(layer))) return undefined
   const layerFile = (digest: string) => `${hexadecimal(digest)}/layer.tar`
   const configFile = `${hexadecimal(id)}.json`
-  const manifest = [{ Config: configFile, RepoTags: tagsOf(references), Layers: layers.map(layerFile) }]
+  const manifest = [{ Config: configFile, RepoTags: namesOf(references), Layers: layers.map(layerFile) }]
   return {
     texts: new Map([['manifest.json', JSON.stringify(manifest)]]),
     files: new Map([
@@ -94,7 +94,7 @@ async function blobsOf(
           },
         }),
   })
-  const names = tagsOf(references)
+  const names = namesOf(references)
   const index = { schemaVersion: 2, manifests: names.length === 0 ? [entry()] : names.map(entry) }
   return {
     texts: new Map([
@@ -106,7 +106,8 @@ async function blobsOf(
 }
 
 const hexadecimal = (digest: string) => digest.replace('sha256:', '')
-const tagsOf = (references: readonly string[]) => references.filter(name => !name.includes('@'))
+/** The references that are names: an image cannot be given a digest. */
+export const namesOf = (references: readonly string[]) => references.filter(name => !name.includes('@'))
 
 /** The name as containerd knows it: `box:1` is `docker.io/library/box:1`. */
 function fullName(reference: string): string {

@@ -174,15 +174,11 @@ export async function openClusterNetworks(deps: ClusterNetworksDeps): Promise<Cl
       const networks: NetworkInspectInfo[] = await engine.calls.listNetworks({
         filters: { label: [LABEL_CLUSTER, `${LABEL_MANAGER}=${managerId}`] },
       })
-      for (const { Labels } of networks) {
-        const id = Number(Labels?.[LABEL_CLUSTER])
-        if (!Number.isInteger(id) || isUsed(id)) continue
-        await inTurn(String(id), async () => {
-          if (!isUsed(id)) await removeNetwork(id)
-        })
-      }
       // The firewall admits the hosts of each link, also of one whose agent was killed before it made the network.
-      for (const id of (await vxlan.loose().catch(() => [])).filter(one => !isUsed(one))) {
+      const loose = await vxlan.loose().catch(() => [])
+      const ids = new Set([...networks.map(({ Labels }) => Number(Labels?.[LABEL_CLUSTER])), ...loose])
+      for (const id of ids) {
+        if (!Number.isInteger(id) || isUsed(id)) continue
         await inTurn(String(id), async () => {
           if (!isUsed(id)) await removeNetwork(id)
         })

@@ -1,7 +1,7 @@
 import { mayGive, type PendingSession } from '../scheduler/plan/index.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { type EngineNode } from './allocator.ts'
-import { kindOf } from './gpu-kind.ts'
+import { kindOf } from '../scheduler/gpu-kind.ts'
 import { nodeOf } from './place.ts'
 
 /** How the choice of a session among GPUs is told to the engine. */

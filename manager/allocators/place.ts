@@ -2,7 +2,7 @@ import { because, type Because, choiceText, type Device } from '#manager/contrac
 import { mayGive, type PendingSession, type Placement, totalOf } from '../scheduler/plan/index.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { type GrantedNode } from './allocator.ts'
-import { kindOf } from './gpu-kind.ts'
+import { kindOf } from '../scheduler/gpu-kind.ts'
 
 interface Unmatched {
   readonly unmatched: Because

@@ -84,7 +84,7 @@ export function createJobLocks(query: Query, isHeard: () => boolean = () => true
       for (const [job, at] of refused) {
         if (performance.now() - at > WANTED_MS) refused.delete(job)
         else if (!held.has(job)) await take(job)
-        // Whoever asked while the server was not heard was told no, and waits for a word.
+        // Requests for a lock were refused while the server was not heard, and the callers wait to be told of a free one.
         else if (isHeard()) tell(job)
       }
     },

@@ -6,7 +6,7 @@ import { type Log } from '../log.ts'
 import { listHeldImages } from '../store/images/images.ts'
 import { readHolders } from '../store/images/image-transfers.ts'
 import { type Db } from '../store/schema.ts'
-import { planTransfers, type RunningTransfer } from './plan-transfers.ts'
+import { planTransfers, type RunningTransfer, type WaitingTransfer } from './plan-transfers.ts'
 
 /** Joins a data socket of one agent to one of another. @returns bytes that went over @throws AppError `agent_unreachable`; the signal's reason */
 export type JoinAgents = (
@@ -51,9 +51,7 @@ const MOST_NAMES = 100
 /** The time of a copy of fewer bytes is mostly that of the engines. */
 const WORTH_MEASURING = 2 ** 20
 
-interface Wanted {
-  readonly digest: string
-  readonly to: AgentId
+interface Wanted extends WaitingTransfer {
   readonly offer: ImageOffer
   readonly failures: Map<AgentId, number>
   readonly signal: AbortSignal
@@ -97,12 +95,8 @@ export function createImageTransfers({ db, agents, join, log, timings }: ImageTr
       Array.from(waiting, ({ digest }) => digest),
     )
     const isConnected = (id: AgentId) => agents.isReady(id)
-    for (const { wanted, from } of planTransfers({
-      waiting: [...waiting],
-      running: [...running],
-      holders,
-      isConnected,
-    })) {
+    const state = { waiting: [...waiting], running: [...running], holders, isConnected }
+    for (const { wanted, from } of planTransfers(state)) {
       waiting.delete(wanted)
       void give(wanted, from)
     }

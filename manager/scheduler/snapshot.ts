@@ -13,6 +13,7 @@ import {
   type SessionId,
 } from '#manager/contract'
 import { readGivable } from './givable.ts'
+import { kindOf } from './gpu-kind.ts'
 import { type Orphan } from './orphans.ts'
 import { type AgentRow, listAgents, readUsage } from '../store/agents/agents.ts'
 import { type LimitsNow, readLimits } from './read-limits.ts'
@@ -242,11 +243,11 @@ function toHolding({ slots, isLeaving, isAnnounced, ...holding }: HoldingRow): H
 /** Devices without a problem, which alone are allocated. Slots held on the others still count in the agent's `occupied`. */
 const usableDevices = ({ devices }: AgentRow) => devices.filter(({ problem }) => problem === null)
 
-const toFree = ({ uuid, slot, model, memBytes, mode }: Device): Omit<DeviceSnapshot, 'occupied'> => ({
-  uuid,
-  slot,
-  total: totalOf(slot),
-  kind: { model, memBytes, isMig: mode === 'mig' },
+const toFree = (device: Device): Omit<DeviceSnapshot, 'occupied'> => ({
+  uuid: device.uuid,
+  slot: device.slot,
+  total: totalOf(device.slot),
+  kind: kindOf(device),
 })
 
 const totalOf = (slot: DeviceSnapshot['slot']) => (slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE)

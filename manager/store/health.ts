@@ -63,7 +63,7 @@ export function createHealth(db: () => Db, now: () => number = () => performance
         },
       )
       const outcome = Promise.race([checked, saidBefore()])
-      // Whoever asks reads the outcome, not each part of it.
+      // A failure is part of the outcome, which is returned.
       checked.catch(() => undefined)
       last = { at: now(), outcome }
       return outcome

@@ -47,7 +47,7 @@ type Job = z.infer<typeof Job>
 
 const Answer = z.object({ errors: z.array(z.unknown()).nullish(), jobs: z.array(Job) })
 
-/** By the words of `squeue` and `sacct`. */
+/** Ends of jobs by the states that `squeue` and `sacct` print. */
 export const ENDS: Readonly<Record<string, AllocationEnd>> = {
   CANCELLED: 'cancelled',
   TIMEOUT: 'timeout',

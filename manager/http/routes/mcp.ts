@@ -86,15 +86,15 @@ function tokenOf(credentials: Credentials | null) {
 const tooMany = (why: ReturnType<typeof because>) =>
   new AppError('rate_limited', { ...why, whySaysNext: true, retryAfterSeconds: RETRY_AFTER_SECONDS })
 
-function webRequest({ method, headers, body }: FastifyRequest, signal: AbortSignal): Request {
+/** The request without its body, which was read already and is passed as `parsedBody`. */
+function webRequest({ method, headers }: FastifyRequest, signal: AbortSignal): Request {
   const fields = new Headers()
   for (const [name, value] of Object.entries(headers)) {
     // The body was read, and the token is nothing that a tool should see.
     if (typeof value === 'string' && !['content-length', 'transfer-encoding', 'authorization', 'cookie'].includes(name))
       fields.set(name, value)
   }
-  const text = method === 'POST' ? { body: JSON.stringify(body ?? null) } : {}
-  return new Request('http://manager/mcp', { method, headers: fields, signal, ...text })
+  return new Request('http://manager/mcp', { method, headers: fields, signal })
 }
 
 /** Calls of the API in this process, as the client of this request. */

@@ -234,7 +234,7 @@ export function createStart(deps: StartDeps) {
 
 const isDone = () => true
 
-/** That a kernel could not be started on this agent. */
+/** A kernel could not be started on this agent. */
 class FailedOn extends Error {
   override readonly name = 'FailedOn'
   readonly agentId: AgentId
