@@ -88,6 +88,8 @@ async function writeLog({ stdout, stderr }: ChildProcess, { path, append }: NonN
 /** Asks a program to end in order, if it knows how to, and waits for a while. */
 async function interrupt(child: ChildProcess, meter: Meter, cancelBy: NodeJS.Signals | undefined): Promise<void> {
   if (cancelBy === undefined) return
+  // A look takes a while on a busy machine. Once the program is told to end, a parent may end during it, before its children are read.
+  meter.living()
   child.kill(cancelBy)
   const deadline = performance.now() + CLEAN_UP_MS
   // Keep looking: the meter finds processes only while their parents live.
