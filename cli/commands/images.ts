@@ -45,7 +45,7 @@ interface WhereFlags {
   json?: boolean
 }
 
-type PullFlags = WhereFlags & { fromAgents?: boolean }
+type PullFlags = WhereFlags & { fromAgents?: boolean; digest?: string }
 
 const SEARCH = 'only images with these words in name, aliases, title, registry or apps'
 
@@ -98,13 +98,14 @@ export function addAdminImageCommands(program: Command): void {
     image
       .command('pull <reference>')
       .description('Pull an image to agents before sessions need it.')
-      .option('--from-agents', 'from agents that have it, through the manager, instead of from its registry'),
-  ).action(async (reference: string, { json = false, fromAgents = false, ...flags }: PullFlags) => {
+      .option('--from-agents', 'from agents that have it, through the manager, instead of from its registry')
+      .option('--digest <sha256>', 'with --from-agents: which image, if agents have several under this name'),
+  ).action(async (reference: string, { json = false, fromAgents = false, digest, ...flags }: PullFlags) => {
     const { api } = await connect()
     using interrupt = listenForInterrupt()
     const { signal } = interrupt
     const source = fromAgents ? { from: 'agents' as const } : {}
-    const body = { reference, ...whereOf(flags), ...source }
+    const body = { reference, ...whereOf(flags), ...source, ...defined({ digest }) }
     const task = await followTask(api, await api.pullImage({ body }), signal)
     createOutput(json).data(task, () =>
       table(

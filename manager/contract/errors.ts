@@ -164,6 +164,7 @@ export const ERRORS = {
   image_exists: { status: 409, retry: false, title: 'There is an image with this name' },
   image_build_failed: { status: 422, retry: false, title: 'The image could not be built' },
   image_push_failed: { status: 502, retry: true, title: 'The image could not be pushed' },
+  image_ambiguous: { status: 409, retry: false, title: 'Several images have this name' },
   image_request_not_found: { status: 404, retry: false, title: 'No such request for an image' },
   image_not_found: { status: 404, retry: false, title: 'No such image' },
   image_without_program: { status: 409, retry: false, title: 'The image has no program of its own' },

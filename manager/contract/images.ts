@@ -104,14 +104,22 @@ const Where = {
   agentIds: z.array(AgentId).max(1000).optional(),
   resourceGroup: TextUpTo(64).optional(),
 }
-export const PullSpec = z.strictObject({
-  reference: ImageReference,
-  ...Where,
-  from: z
-    .enum(['registry', 'agents'])
-    .default('registry')
-    .describe('`agents`: the image comes from agents that have it, one after the other, and no registry is asked.'),
-})
+export const PullSpec = z
+  .strictObject({
+    reference: ImageReference,
+    ...Where,
+    from: z
+      .enum(['registry', 'agents'])
+      .default('registry')
+      .describe('`agents`: the image comes from agents that have it, one after the other, and no registry is asked.'),
+    digest: TextOf(71, /^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
+      .optional()
+      .describe('Only from agents: which image, if they have several under this name.'),
+  })
+  .refine(({ from, digest }) => from === 'agents' || digest === undefined, {
+    path: ['digest'],
+    message: 'chooses among the images that agents have; a registry has one under a name',
+  })
 export type PullSpec = z.infer<typeof PullSpec>
 /** Longest recipe, in characters. */
 const LONGEST_RECIPE = 65_536

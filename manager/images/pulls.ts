@@ -27,12 +27,19 @@ import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
 
 /** Pulls of images to agents that a superadmin requests before any session needs them. They end when that person is no superadmin any more. */
 export interface Pulls {
-  /** @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
+  /** @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request`; from agents `image_not_found`, `image_ambiguous` */
   start(caller: Caller, spec: PullSpec): Promise<Task>
   /** Calls `listener` with the progress that an agent reports under this id. @returns a function that stops listening */
   follow(agentId: AgentId, pullId: string, listener: (progress: PullProgress) => void): () => void
   /** Handles an agent's progress report on a pull. */
   onProgress(agentId: AgentId, pullId: string, progress: PullProgress): void
+}
+
+/** One image of those that agents have under a name. */
+interface HeldUnderName {
+  readonly digest: string
+  /** Agents that have it. */
+  readonly agentIds: readonly AgentId[]
 }
 
 export interface PullsDeps {
@@ -56,12 +63,13 @@ export function createPulls({ store, agents, registries, transfers, tasks, reche
     rows: readonly AgentRow[],
     {
       reference,
-      from,
+      held,
       signal,
       report,
     }: {
       reference: string
-      from: PullSpec['from']
+      /** Left out: the image comes from its registry. */
+      held: HeldUnderName | undefined
       signal: AbortSignal
       report: (pulls: AgentPull[]) => void
     },
@@ -73,8 +81,7 @@ export function createPulls({ store, agents, registries, transfers, tasks, reche
       report([...states.values()])
     }
     // The password is decrypted only when the pull begins, and kept only until it ends.
-    const auth = from === 'registry' ? await registries.authOf(reference) : undefined
-    const held = from === 'agents' ? await heldAs(reference) : undefined
+    const auth = held ? undefined : await registries.authOf(reference)
     const names = new Map((held ? await listAgents(store.db) : []).map(({ id, name }) => [id, name]))
     const failures = new Map<AgentId, WireError>()
     const pullOne = async ({ id }: AgentRow) => {
@@ -123,21 +130,32 @@ export function createPulls({ store, agents, registries, transfers, tasks, reche
     throw new AppError(code, { reference, ...why })
   }
 
-  /** The image that most agents hold under this name. @throws AppError `image_not_found` */
-  async function heldAs(reference: string): Promise<{ digest: string; agentIds: readonly AgentId[] }> {
-    const images = toImages(await readKnownImages(store.db, null, [reference])).filter(
-      image => image.reference === reference && image.holders > 0,
+  /**
+   * The image that agents hold under this name.
+   * @param wanted its digest, if they have several
+   * @throws AppError `image_not_found`, `image_ambiguous`
+   */
+  async function heldAs(reference: string, wanted: string | undefined): Promise<HeldUnderName> {
+    const [image, ...others] = toImages(await readKnownImages(store.db, null, [reference])).filter(
+      ({ reference: name, holders, digest }) =>
+        name === reference && holders > 0 && (wanted === undefined || digest === wanted),
     )
-    const [image] = images.toSorted((a, b) => b.holders - a.holders)
     if (!image) throw noGiver(reference)
+    if (others.length > 0) {
+      const digests = [image, ...others].map(({ digest }) => digest).toSorted()
+      throw new AppError('image_ambiguous', {
+        ...because('transfer_several', { image: reference, digests: digests.join(', ') }),
+        digests,
+      })
+    }
     return { digest: image.digest, agentIds: image.agentIds ?? [] }
   }
 
   return {
-    async start(caller, { reference: wanted, from, ...where }) {
+    async start(caller, { reference: wanted, from, digest, ...where }) {
       const reference = await resolveImageAlias(store.db, wanted)
       const rows = await chosenAgents(store.db, where)
-      if (from === 'agents') await heldAs(reference)
+      const held = from === 'agents' ? await heldAs(reference, digest) : undefined
       return tasks.start({
         kind: 'pull',
         target: reference,
@@ -145,7 +163,7 @@ export function createPulls({ store, agents, registries, transfers, tasks, reche
         detail: { rescan: null, pull: rows.map(waiting) },
         run: ({ signal, report }) =>
           whileSuperadmin({ db: store.db, starter: caller.userId, signal, recheckMs }, until =>
-            pullAll(rows, { reference, from, signal: until, report: pull => report({ rescan: null, pull }) }),
+            pullAll(rows, { reference, held, signal: until, report: pull => report({ rescan: null, pull }) }),
           ),
       })
     },

@@ -44,6 +44,8 @@ export const HOST_CAUSES = {
     'The image needs {needed} on the disk of {path}, and {left} are free. Free space there, and try again.',
   transfer_no_giver:
     'No host that is connected has the image {image}. Build or load it on one, or pull it from a registry.',
+  transfer_several:
+    'Hosts have different images under the name {image}: {digests}. Say by its digest which one is to be copied.',
   transfer_waited: 'No other host has sent the image in time. Try again.',
   pulled_image_gone: 'The image was pulled, but is not on the host. Launch the session again.',
   made_image_gone: 'The image was made, but is not on the host.',

@@ -31,6 +31,8 @@ const en = {
   fromAgents: 'Agents that have it',
   fromAgentsHint:
     'Agents take the image through the manager, one after the other. A transfer that breaks continues with the layer that was being sent.',
+  whichImage: 'Which image',
+  whichImageHint: 'Hosts have different images under this name. Those that are replaced lose the name.',
   pulledLeft: '{bytes} · {rate}/s, about {left} left',
   takenFrom: '{text}, from {name}',
   progress: 'Progress',

@@ -35,6 +35,7 @@ const en = {
   group_inactive: 'Choose another of your projects, or ask an administrator to activate it.',
   group_needed: 'Choose one of your projects.',
   group_not_found: 'Choose another of your projects, or ask an administrator to add you to it.',
+  image_ambiguous: 'Choose which of the images it is.',
   image_not_found: 'Choose one of the images in the list.',
   image_without_program: 'Launch the image with a startup command instead.',
   internal: 'Try again. If it happens again, the log of the manager has the cause.',

@@ -32,6 +32,8 @@ export default {
   fromRegistry: '이미지의 레지스트리',
   fromAgents: '이미지가 있는 에이전트',
   fromAgentsHint: '에이전트들이 매니저를 거쳐 차례로 이미지를 받습니다. 중간에 끊기면 끊긴 레이어부터 이어서 받습니다.',
+  whichImage: '가져올 이미지',
+  whichImageHint: '호스트마다 이 이름의 이미지가 다릅니다. 대체되는 이미지에서는 이 이름이 없어집니다.',
   pulledLeft: '{bytes} · {rate}/s, 약 {left} 남음',
   takenFrom: '{text}, {name}에서',
   progress: '진행률',

@@ -34,6 +34,7 @@ export default {
   group_inactive: '다른 프로젝트를 선택하거나 관리자에게 활성화를 요청하세요.',
   group_needed: '속한 프로젝트 중 하나를 선택하세요.',
   group_not_found: '다른 프로젝트를 선택하거나 관리자에게 프로젝트에 추가해 달라고 요청하세요.',
+  image_ambiguous: '그중 어떤 이미지인지 선택하세요.',
   image_not_found: '목록의 이미지 중 하나를 선택하세요.',
   image_without_program: '대신 시작 명령을 지정하여 이미지를 시작하세요.',
   internal: '다시 시도하세요. 계속되면 매니저의 로그에서 원인을 확인할 수 있습니다.',

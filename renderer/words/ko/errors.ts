@@ -132,6 +132,7 @@ export default {
   image_alias_exists: '이미 사용 중인 별칭입니다',
   image_alias_not_found: '이미지 별칭을 찾을 수 없습니다',
   image_defaults_not_found: '이 이미지의 기본 설정이 없습니다',
+  image_ambiguous: '이름이 같은 이미지가 여러 개 있습니다',
   image_exists: '이 이름의 이미지가 이미 있습니다',
   image_build_failed: '이미지를 빌드하지 못했습니다',
   image_push_failed: '이미지를 푸시하지 못했습니다',

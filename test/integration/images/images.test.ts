@@ -377,6 +377,29 @@ describe('a pull to agents', () => {
     await expect.poll(() => agent.log.map(entry => entry.name)).toContain('cancel')
   })
 
+  test('of several images under a name on hosts, none is copied before it is chosen', async () => {
+    const named = (digit: string) => ({ ...PYTHON, id: `sha256:${digit.repeat(64)}`, references: ['lab/torch:2'] })
+    for (const digit of ['d', 'd', 'e']) await cluster.join({ images: [named(digit)] })
+    const taker = await cluster.join()
+    const body = { reference: 'lab/torch:2', from: 'agents' as const, agentIds: [taker.id] }
+    await expect.poll(async () => (await imageNamed('lab/torch:2'))?.holders).toBe(2)
+    const digests = ['d', 'e'].map(digit => named(digit).id)
+    expect(await refusal(cluster.api.pullImage({ body }))).toMatchObject({
+      code: 'image_ambiguous',
+      detail: { digests },
+    })
+    const task = await ended(await cluster.api.pullImage({ body: { ...body, digest: named('e').id } }))
+    expect(task.status).toBe('done')
+    expect(taker.requests('take_image').map(({ offer }) => offer.id)).toEqual([named('e').id])
+    expect(await refusal(cluster.api.pullImage({ body: { ...body, digest: named('f').id } }))).toMatchObject({
+      code: 'image_not_found',
+    })
+    const { from: _, ...registry } = body
+    expect(await refusal(cluster.api.pullImage({ body: { ...registry, digest: named('e').id } }))).toMatchObject({
+      code: 'bad_request',
+    })
+  })
+
   test('a pull to agents that are not connected, or to none, is refused', async () => {
     const pull = (body: object) => refusal(cluster.api.pullImage({ body: { reference: name, ...body } }))
     expect(await pull({})).toMatchObject({ code: 'bad_request' })
