@@ -93,8 +93,8 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'rare faults of a host; agent, agent-replace, ssh-client and toolbox have the usual ways',
   },
   {
-    files: 'test/engine/add-host.test.ts',
-    why: 'installs packages in a fresh Debian; line, script, bundle and routes have tests beside their code, agents-cli.test.ts a join',
+    files: 'test/engine/add-host{,-systemd}.test.ts',
+    why: 'installs packages in a fresh Debian, once with a real systemd; line, script, bundle and routes have tests beside their code, agents-cli.test.ts a join',
   },
   {
     files: 'test/engine/{images-between-agents,multi-host}.test.ts',

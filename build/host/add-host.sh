@@ -208,7 +208,7 @@ run_service() {
   since=$(date +%s)
   systemctl daemon-reload
   systemctl enable --quiet berth-agent
-  systemctl restart berth-agent
+  restart_agent
   say 'The agent is starting.'
   wait_until_joined "$JOINED_WITHIN_S"
   write_settings without
@@ -246,7 +246,7 @@ switch_program() {
   cp "$program/berth-agent.service" "$UNIT"
   since=$(date +%s)
   systemctl daemon-reload
-  systemctl restart berth-agent
+  restart_agent
   wait_until_joined "$SWITCHED_WITHIN_S"
   trap - EXIT
   write_outcome done
@@ -282,14 +282,30 @@ replace_settings() {
   mv "$SETTINGS.new" "$SETTINGS"
 }
 
+# systemd refuses to start a unit that it cannot read, or in which a command of the administrator fails before the agent starts.
+restart_agent() {
+  ! systemctl restart berth-agent || return 0
+  read_log
+  fail_if_ended
+  fail "systemd did not start the agent: $(printf '%s\n' "$log" | tail -n 1) (journalctl -u berth-agent)"
+}
+
+# What the agent has said since `since`.
+read_log() { log=$(journalctl --unit berth-agent --since "@$since" --output cat --no-pager </dev/null || true); }
+
+# Fails with the reason for which the agent has given up, if it has.
+fail_if_ended() {
+  problem=$(printf '%s\n' "$log" | sed -n 's/^berth: //p' | tail -n 1)
+  [ -z "$problem" ] || fail "The agent ended: $problem"
+}
+
 # wait_until_joined SECONDS: the agent prints a line when a manager has accepted it, and its reason when it gives up.
 wait_until_joined() {
   left=$1
   while [ "$left" -gt 0 ]; do
-    log=$(journalctl --unit berth-agent --since "@$since" --output cat --no-pager </dev/null || true)
+    read_log
     case $log in *'"ready":"agent"'*) return 0 ;; esac
-    problem=$(printf '%s\n' "$log" | sed -n 's/^berth: //p' | tail -n 1)
-    [ -z "$problem" ] || fail "The agent ended: $problem"
+    fail_if_ended
     sleep 1
     left=$((left - 1))
   done

@@ -190,6 +190,23 @@ test.runIf(isLinux).each([
   },
 )
 
+test.runIf(isLinux).each([
+  ['berth: No key.\n', 'The agent ended: No key.'],
+  ['Failed to start the agent.\n', 'systemd did not start the agent: Failed to start the agent.'],
+])('where systemd does not start the new agent, which says %j, so does the outcome', async (journal, why) => {
+  await placeProgram()
+  await place(BEFORE())
+  await writeFile(join(folder, 'journal'), journal)
+  const PROGRAMS = `systemctl() {
+  echo "$*" >>"$FOLDER/systemctl"
+  case $* in is-active*) echo active ;; restart*) return 1 ;; esac
+}
+`
+  await expect(runWith({ PROGRAMS }, '--switch=1-x')).rejects.toThrow('was undone')
+  expect(await outcome()).toContain(`failed 1-x\n${why}`)
+  expect(await readlink(join(folder, 'opt/berth/current'))).toContain('0-before')
+})
+
 test.runIf(isLinux)('no other path than that of a program is switched to', async () => {
   await placeProgram()
   await place(BEFORE())

@@ -11,7 +11,7 @@ import { type FreshRoot, openFreshRoot } from '../packages/fresh-root.ts'
 
 /**
  * The line that makes a computer a host, in a fresh Debian that has neither curl nor sudo nor iptables; they come from the distribution.
- * Docker Engine and network are those of this computer. No systemd runs there: a stand-in of `systemctl` starts the command of the unit.
+ * Docker Engine and network are those of this computer. No systemd runs there: a stand-in of `systemctl` starts the command of the unit (`add-host-systemd.test.ts` has a real one).
  */
 let root: FreshRoot
 let api: ApiClient
