@@ -1,11 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type SessionId, type Task } from '#manager/contract'
-import { BUSYBOX_IMAGE } from '../fixtures/docker.ts'
 import { type Lab, type LabHost, startLab } from '../fixtures/lab.ts'
-import { temporaryDirectory } from '../fixtures/manager.ts'
+import { holdersOf, makeImage } from '../fixtures/lab-images.ts'
 
 /** Real engines, real agents and a real manager: images that only one host has reach the others. */
 let lab: Lab
@@ -23,27 +19,12 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => lab[Symbol.asyncDispose](), 60_000)
 
-/** An image of layers of random bytes over the busybox image. @param mib size of each layer */
-async function makeImage(host: LabHost, reference: string, mib: readonly number[]) {
-  await using directory = await temporaryDirectory()
-  const names = mib.map((_, at) => `file-${String(at)}`)
-  for (const [at, size] of mib.entries())
-    await writeFile(join(directory.path, names[at] ?? ''), randomBytes(size * 2 ** 20))
-  const recipe = [`FROM ${BUSYBOX_IMAGE}`, ...names.map(name => `COPY ${name} /srv/${name}`)]
-  await writeFile(join(directory.path, 'Dockerfile'), recipe.join('\n'))
-  await host.engine.docker('build', '-q', '-t', reference, directory.path)
-  await expect.poll(() => holders(reference)).toEqual([host.name])
-}
-
 const idOn = ({ engine }: LabHost, reference: string) =>
   engine.docker('image', 'inspect', '--format', '{{.Id}}', reference).catch(() => undefined)
 const filesIn = ({ engine }: LabHost, reference: string) =>
   engine.docker('run', '--rm', reference, 'sh', '-c', 'sha256sum /srv/*')
 
-async function holders(reference: string): Promise<readonly string[]> {
-  const { items } = await api.listImages({ query: { search: reference } })
-  return (items.find(image => image.reference === reference)?.firstAgents ?? []).toSorted()
-}
+const holders = (reference: string) => holdersOf(api, reference)
 
 const ended = async ({ id }: Task) => {
   await expect.poll(async () => (await api.getTask({ params: { id } })).status, { timeout: 60_000 }).not.toBe('running')
@@ -52,7 +33,7 @@ const ended = async ({ id }: Task) => {
 
 test('an image of one host is copied to the others, and is the same there', async () => {
   const reference = 'lab/only-here:1'
-  await makeImage(one, reference, [4, 4])
+  await makeImage(lab, one, reference, [4, 4])
   const task = await ended(await api.pullImage({ body: { reference, from: 'agents' } }))
   expect(task).toMatchObject({ status: 'done', error: null })
   const byName = new Map(task.pull?.map(pull => [pull.agentName, pull]))
@@ -62,12 +43,12 @@ test('an image of one host is copied to the others, and is the same there', asyn
   const id = await idOn(one, reference)
   expect([await idOn(two, reference), await idOn(three, reference)]).toEqual([id, id])
   expect(await filesIn(two, reference)).toBe(await filesIn(one, reference))
-  expect(await holders(reference)).toEqual(['lab-one', 'lab-three', 'lab-two'])
+  await expect.poll(() => holders(reference)).toEqual(['lab-one', 'lab-three', 'lab-two'])
 })
 
 test('a session starts on a host that lacks its image, with the leave of the setting', async () => {
   const reference = 'lab/for-session:1'
-  await makeImage(one, reference, [2])
+  await makeImage(lab, one, reference, [2])
   await api.updateAgent({ params: { id: one.agentId }, body: { schedulable: false } })
   try {
     const body = { image: reference, resources: { cpu: '0.5', mem: '128m' } }
@@ -87,7 +68,7 @@ test('a session starts on a host that lacks its image, with the leave of the set
 
 test('a giver that is killed in the middle is replaced by another host, and layers that have arrived are kept', async () => {
   const reference = 'lab/large:1'
-  await makeImage(one, reference, [32, 32, 32])
+  await makeImage(lab, one, reference, [32, 32, 32])
   expect(
     await ended(await api.pullImage({ body: { reference, from: 'agents', agentIds: [two.agentId] } })),
   ).toMatchObject({ status: 'done' })
