@@ -5,7 +5,7 @@ import { openKey, sealKey } from './sealed-key.ts'
 const HEADER: Header = {
   berthBackup: FORMAT_VERSION,
   createdAt: '2026-01-01T00:00:00.000Z',
-  schema: ['0001-tables'],
+  schema: ['0001-initial'],
   tables: [{ name: 'users', columns: ['id', 'name'] }],
   masterKey: null,
 }

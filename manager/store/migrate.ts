@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { isLastOfDevelopment, isOlderDevelopment, LAST_OF_DEVELOPMENT } from './migrations/development.ts'
+import { isLastOfDevelopment, isOtherDevelopment, LAST_OF_DEVELOPMENT } from './migrations/development.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { type Db } from './schema.ts'
 
@@ -21,7 +21,10 @@ export async function migrate(db: Db, log: Log): Promise<void> {
   if (error) throw error instanceof Error ? error : new Error('The migration failed', { cause: error })
 }
 
-/** Refuses tables that cannot be migrated to the current version, and converts those of the last development version. */
+/**
+ * Refuses tables that cannot be migrated to the current version. Those of the last development version equal the tables of
+ * `0001-initial`: only their list of migrations is replaced.
+ */
 async function checkVersion(trx: Db): Promise<void> {
   // Other managers that start now wait here.
   await sql`lock table kysely_migration in exclusive mode`.execute(trx)
@@ -29,10 +32,10 @@ async function checkVersion(trx: Db): Promise<void> {
   const names = rows.map(({ name }) => name)
   if (isLastOfDevelopment(names)) {
     await sql`delete from kysely_migration`.execute(trx)
-    await sql`insert into kysely_migration (name, timestamp) values ('0001-tables', now()::text)`.execute(trx)
+    await sql`insert into kysely_migration (name, timestamp) values ('0001-initial', now()::text)`.execute(trx)
     return
   }
-  if (isOlderDevelopment(names)) {
+  if (isOtherDevelopment(names)) {
     throw new AppError('data_version_unsupported', {
       why:
         `The database was written by a Berth from before 0.1.0 (${names.at(-1) ?? ''}). ` +

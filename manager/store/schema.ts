@@ -97,7 +97,7 @@ import {
 
 /**
  * The tables as Kysely sees them. Ids are uuid columns read as lower-case text; bigint columns are read as numbers (`open-store.ts` parses
- * int8, and amounts are safe integers by construction); json is jsonb. `migrations/0001-tables/` explains columns whose names are not
+ * int8, and amounts are safe integers by construction); json is jsonb. `migrations/0001-initial/` explains columns whose names are not
  * self-explanatory.
  */
 export interface Database {

@@ -10,7 +10,7 @@ export interface SessionSorting {
 
 export const NEWEST_FIRST: SessionSorting = { order: 'created', descending: true }
 
-/** Same expressions as in the indexes of `0001-tables/sessions.ts`. A session that has not ended comes after all ended ones. */
+/** Same expressions as in the indexes of `0001-initial/sessions.ts`. A session that has not ended comes after all ended ones. */
 const VALUES: Readonly<Record<Exclude<SessionOrder, 'created'>, RawBuilder<unknown>>> = {
   name: sql`lower(sessions.name)`,
   status: sql`sessions.status`,

@@ -32,7 +32,19 @@ export const agents: readonly string[] = [
     problem_by jsonb,
     network_isolation_reason_by jsonb,
     -- Whether superadmins were told that no session can start here, so that all managers tell each fault once.
-    fault_told boolean not null default false
+    fault_told boolean not null default false,
+    -- As the agent reports it; null for agents of an older version.
+    program jsonb,
+    -- Update that is wanted, in progress or failed.
+    program_update jsonb,
+    -- How the host leaves, or has left (ADR 91); null for one that stays.
+    removal jsonb
+  )`,
+  // The program that agents get.
+  `create table agent_target (
+    one boolean primary key default true check (one),
+    version text not null,
+    digest text not null
   )`,
   `create table agent_links (
     agent_id uuid not null references agents on delete cascade,
@@ -64,7 +76,10 @@ export const agents: readonly string[] = [
     -- Existing agent that the agent joining with this token replaces.
     replaces uuid references agents on delete cascade,
     -- The manager makes the ids of agents: each join string comes with one.
-    agent_id uuid
+    agent_id uuid,
+    -- Sign-in or keypair with which it was made, which may have ended since; both null for one of this computer's own agent.
+    login_id uuid,
+    keypair text
   )`,
   `create table resource_groups (
     name text primary key,
@@ -75,7 +90,8 @@ export const agents: readonly string[] = [
     active boolean not null default true,
     created_at timestamptz not null default now(),
     version bigint not null default 1,
-    notice text not null default ''
+    notice text not null default '',
+    engine text not null default 'berth' check (engine in ('berth', 'slurm'))
   )`,
   `create table resource_group_access (
     resource_group text not null references resource_groups on delete cascade,

@@ -58,7 +58,18 @@ export const sessions: readonly string[] = [
     -- Address of the administrator who launched the session for its owner. An address, because it must outlive the account.
     launched_by text,
     -- Since when others could use it: members, visitors of published apps (ADR 67).
-    used_by_others_at timestamptz
+    used_by_others_at timestamptz,
+    -- The GPUs that the session accepts; null for any.
+    gpu jsonb,
+    -- Choices for the job in Slurm, and its end by the time limit.
+    slurm jsonb,
+    slurm_ends_at timestamptz,
+    -- Access token that launched it, which may have ended since.
+    token_id uuid,
+    -- Whether the kernels are on one agent or on several.
+    cluster_mode text not null default 'single-host' check (cluster_mode in ('single-host', 'multi-host')),
+    -- Number of the network between the hosts of the kernels.
+    cluster_network int check (cluster_network between 0 and 4095)
   ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_insert_scale_factor = 0.01)`,
   // Each sort order of lists has an index. The expressions equal those in `session-order.ts`.
   `create index sessions_by_end on sessions (coalesce(ended_at, 'infinity'), id)`,
@@ -66,6 +77,10 @@ export const sessions: readonly string[] = [
   'create index sessions_by_name on sessions (lower(name), id)',
   'create index sessions_by_resource_group on sessions (resource_group, id)',
   'create index sessions_by_status on sessions (status, id)',
+  // Two sessions that hold resources never have the same network.
+  `create unique index sessions_cluster_network on sessions (cluster_network)
+    where cluster_network is not null
+      and status in ('SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING', 'TERMINATING')`,
   'create index sessions_domain on sessions (domain, id desc)',
   'create index sessions_ended on sessions (ended_at) where ended_at is not null',
   // The condition is a part of `hasFailed` in `session-list.ts`.
@@ -85,6 +100,7 @@ export const sessions: readonly string[] = [
   `create index sessions_ran on sessions using gist (tstzrange(started_at, greatest(started_at, coalesce(ended_at, 'infinity')), '[]')) where started_at is not null`,
   // Most sessions have no tags and are not in the index.
   `create index sessions_tags on sessions using gin (tags jsonb_path_ops) where tags <> '[]'`,
+  'create index sessions_token on sessions (token_id) where token_id is not null',
   'create index sessions_words on sessions (words) include (owner_id, domain, status)',
   `create table kernels (
     id uuid primary key,
@@ -178,5 +194,19 @@ export const sessions: readonly string[] = [
     devices jsonb not null,
     created_at timestamptz not null default now()
   )`,
+  // Allocations of sessions at engines other than Berth.
+  `create table allocations (
+    session_id uuid primary key references sessions on delete cascade,
+    run int not null,
+    name text not null,
+    asked_at timestamptz not null default now(),
+    -- Grant of the engine on which the session was placed.
+    granted jsonb,
+    -- The engine's user; null: the user who runs the manager.
+    engine_user text
+  )`,
+  // All users as whom allocations were ever requested: an allocation has the user of its last request only, and earlier requests may be
+  // granted after it.
+  'create table engine_users (name text primary key)',
   'alter table sessions add foreign key (files_of) references kernels on delete set null',
 ]

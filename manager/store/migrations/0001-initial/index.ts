@@ -15,7 +15,7 @@ import { usage } from './usage.ts'
  *
  * Plain SQL, because a migration is history: it must not change when the `Database` interface does.
  */
-export const tables: Migration = {
+export const initial: Migration = {
   async up(db: Kysely<unknown>) {
     // Each table refers only to those before it.
     const statements = [...[identity, agents, sessions, images, storage, apps, usage, operation], firstRows].flat()

@@ -15,7 +15,10 @@ export const operation: readonly string[] = [
     target text,
     result text not null,
     detail jsonb not null default '{}',
-    address text
+    address text,
+    -- Access token of the request. No reference to the token: entries outlive it.
+    token text,
+    token_id uuid
   )`,
   'create index audit_log_actor on audit_log (actor_id, id desc)',
   'create index audit_log_at on audit_log (at)',

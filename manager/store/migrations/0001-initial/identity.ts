@@ -22,7 +22,9 @@ export const identity: readonly string[] = [
     created_at timestamptz not null default now(),
     version bigint not null default 1,
     max_folder_bytes bigint check (max_folder_bytes > 0),
-    max_folder_files bigint check (max_folder_files > 0)
+    max_folder_files bigint check (max_folder_files > 0),
+    -- Limits on the GPUs of single models.
+    gpu_limits jsonb not null default '[]'
   )`,
   `create table users (
     id uuid primary key,
@@ -70,7 +72,9 @@ export const identity: readonly string[] = [
     created_at timestamptz not null default now(),
     version bigint not null default 1,
     max_folder_bytes bigint check (max_folder_bytes > 0),
-    max_folder_files bigint check (max_folder_files > 0)
+    max_folder_files bigint check (max_folder_files > 0),
+    -- Limits on the GPUs of single models.
+    gpu_limits jsonb not null default '[]'
   )`,
   'create unique index groups_name on groups (domain, lower(name))',
   `create table group_members (
@@ -125,7 +129,12 @@ export const identity: readonly string[] = [
     ends_at timestamptz not null,
     idle_seconds int not null default 43200,
     -- A sign-in with an access key ends with the keypair.
-    keypair text references keypairs on delete cascade
+    keypair text references keypairs on delete cascade,
+    -- Scopes of an access token; null for a sign-in, which may do everything that its user may.
+    scopes text[],
+    -- The following two limit the sessions that an access token launches.
+    most_sessions int,
+    session_seconds int
   )`,
   'create index logins_expiry on logins (expires_at)',
   'create index logins_keypair on logins (keypair) where keypair is not null',
@@ -314,6 +323,8 @@ export const identity: readonly string[] = [
     slots jsonb not null,
     shmem_bytes bigint,
     created_at timestamptz not null default now(),
-    version bigint not null default 1
+    version bigint not null default 1,
+    -- The GPUs that sessions of the preset accept; null for any.
+    gpu jsonb
   )`,
 ]
