@@ -1,25 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type KernelSpec } from '#agent/contract'
-import { sizeText } from '#base/size-text'
-import {
-  AppError,
-  type Because,
-  because,
-  type Device,
-  type DeviceFigures,
-  isAppError,
-  keysOf,
-  type SettableMode,
-  together,
-} from '#manager/contract'
+import { AppError, because, type Device, type DeviceFigures, isAppError, type SettableMode } from '#manager/contract'
 import { gpusOf } from '../docker/container-config.ts'
 import { engineMessage } from '../docker/engine-client.ts'
-import { type GpuRequest, joinGpuRequests } from '../docker/gpu-request.ts'
+import { type GpuRequest } from '../docker/gpu-request.ts'
 import { type GpuShare } from '../docker/share-environment.ts'
 import { hasCause } from '../has-cause.ts'
-import { type GpuGuardMode } from './gpu-guard-mode.ts'
 import { type Log } from '../log.ts'
-import { type FoundGpu, type GpuPlugin, type GpuProcess, type Verdict } from './gpu-plugin.ts'
+import { type DeviceState, isGuardable, isMeasured, toDevice, type WatchedShares } from './device-view.ts'
+import { createEngineOffers, type Entry } from './engine-offers.ts'
+import { createFailureNotes } from './failure-notes.ts'
+import { type GpuGuardMode } from './gpu-guard-mode.ts'
+import { type FoundGpu, type GpuPlugin, type GpuProcess } from './gpu-plugin.ts'
+import { createShareProbes } from './share-probes.ts'
 
 /** The GPUs of this host: their properties, how they are given out, and whether limits on their parts are enforced. */
 export interface Devices extends AsyncDisposable {
@@ -58,14 +51,6 @@ export interface Devices extends AsyncDisposable {
   told(spec: Pick<KernelSpec, 'devices'>, error: unknown): Promise<unknown>
 }
 
-/** Findings of the guard of GPU shares about one GPU. */
-export interface WatchedShares {
-  /** Why the guard cannot see what sessions use. */
-  readonly blind?: Because
-  /** Bytes that belong to no process, while several sessions use the GPU. */
-  readonly unattributed?: number
-}
-
 export interface DevicesDeps {
   readonly plugins: readonly GpuPlugin[]
   /** Starts a container of the agent's own with GPUs. @returns the refusal of the engine in its words; null if it started */
@@ -84,18 +69,9 @@ export interface DevicesDeps {
   readonly checkEveryMs?: number
 }
 
-interface Entry {
-  gpu: FoundGpu
-  readonly plugin: GpuPlugin
-}
-
 const CHECK_EVERY_MS = 10_000
-/** Delay until the next probe of a GPU that could not be probed. */
-const TRY_AGAIN_MS = 10 * 60_000
 /** Causes of failed starts that may result from a failed GPU. */
 const MAY_BE_GPU = hasCause('docker_not_started', 'docker_says', 'gpu_limit_not_set', 'gpu_not_checked')
-/** Checks in a row that have to find a problem of a GPU before the owners of its sessions are told: a driver may only be slow. */
-const FAILED_CHECKS = 2
 /** Shares of a whole GPU, in hundredths. */
 const SHARES = 100
 /** Step in which memory that belongs to no process is told: each other figure is a report to the managers. */
@@ -106,147 +82,58 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   const { plugins, log, onChange } = deps
   let entries: readonly Entry[] = []
   let seen: readonly DeviceFigures[] = []
-  /** GPUs that the engine could not offer at its last answer. */
-  let withheld: ReadonlyMap<string, Because> = new Map()
-  /** GPUs with which the engine could not start a container of the agent either. */
-  const refused = new Map<string, Because>()
   let modes: Readonly<Record<string, SettableMode>> = {}
-  const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
-  const probing = new Map<string, Promise<void>>()
   const watched = new Map<string, WatchedShares>()
-  /** Checks in a row that found a problem of the GPU. */
-  const failedChecks = new Map<string, number>()
+  const noteFailures = createFailureNotes(deps)
   const stop = new AbortController()
-
+  const offers = createEngineOffers(deps)
   const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
+  const problemOf = ({ uuid, problem }: FoundGpu) =>
+    problem ?? offers.withheld.get(uuid) ?? offers.refused.get(uuid) ?? null
+  const hasProblem = (gpu: FoundGpu) => problemOf(gpu) !== null
+  const probes = createShareProbes({ ...deps, modeOf, hasProblem, signal: stop.signal })
 
-  const problemOf = ({ uuid, problem }: FoundGpu) => problem ?? withheld.get(uuid) ?? refused.get(uuid) ?? null
-  const told = () => JSON.stringify([entries.map(({ gpu, plugin }) => [gpu, plugin.name]), [...withheld], [...refused]])
+  const stateOf = ({ gpu, plugin }: Entry): DeviceState => ({
+    gpu,
+    plugin,
+    mode: modeOf(gpu),
+    problem: problemOf(gpu),
+    verdict: probes.verdictOf(gpu.uuid),
+    isHeld: deps.held().has(gpu.uuid),
+    watched: watched.get(gpu.uuid) ?? {},
+  })
+  const shown = () =>
+    JSON.stringify([entries.map(({ gpu, plugin }) => [gpu, plugin.name]), [...offers.withheld], [...offers.refused]])
 
-  async function lookAtEngine(): Promise<void> {
-    const found = await Promise.all(
-      plugins.map(async plugin => {
-        const uuids = entries.filter(entry => entry.plugin === plugin).map(({ gpu }) => gpu.uuid)
-        const problems = plugin.requests?.problems(uuids) ?? new Map<string, Because>()
-        return await Promise.resolve(problems).catch((error: unknown) => {
-          log.warn({ why: engineMessage(error) }, 'the engine did not say which GPUs it can hand out')
-          return new Map([...withheld].filter(([uuid]) => uuids.includes(uuid)))
-        })
-      }),
-    )
-    withheld = new Map(found.flatMap(problems => [...problems]))
-  }
-
-  /** The request for GPUs of any makers. @throws `kernel_create_failed` */
-  async function requestOf(uuids: readonly string[]): Promise<GpuRequest> {
-    const requests = await Promise.all(
-      plugins.map(async ({ owns, requests }) => await requests?.of(uuids.filter(owns))),
-    )
-    const unknown = uuids.filter(uuid => !plugins.some(({ owns }) => owns(uuid)))
-    if (unknown.length > 0)
-      throw new AppError('kernel_create_failed', { ...because('gpu_of_no_plugin'), gpus: unknown.join(',') })
-    return joinGpuRequests(requests.flatMap(request => request ?? []))
-  }
-
-  /** If a test start is impossible now, the earlier result is kept. */
-  async function testStarts(uuids: Iterable<string>): Promise<void> {
-    for (const uuid of uuids) {
-      const text = await requestOf([uuid]).then(deps.testStart).catch(noAnswer)
-      if (text === null) refused.delete(uuid)
-      else if (text !== undefined) refused.set(uuid, because('gpu_starts_nothing', { text }))
-    }
+  /** Asks the engine which GPUs it offers, and tells a change. */
+  async function askEngine(): Promise<void> {
+    const before = shown()
+    await offers.ask(entries)
+    if (shown() !== before) onChange()
   }
 
   async function check(): Promise<void> {
-    const before = told()
-    const probes = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.probe(stop.signal)) })))
-    entries = probes.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin })))
-    seen = probes.flatMap(({ figures }) => figures)
+    const before = shown()
+    const found = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.probe(stop.signal)) })))
+    entries = found.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin })))
+    seen = found.flatMap(({ figures }) => figures)
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
     // A lost GPU returns with a freshly loaded driver, so its verdict is void.
-    for (const uuid of verdicts.keys()) if (!healthy.has(uuid)) verdicts.delete(uuid)
-    for (const uuid of refused.keys()) if (!healthy.has(uuid)) refused.delete(uuid)
+    probes.keep(healthy)
+    for (const uuid of offers.refused.keys()) if (!healthy.has(uuid)) offers.refused.delete(uuid)
     if (deps.isEngineUp()) {
-      await lookAtEngine()
-      await testStarts([...refused.keys()])
+      await offers.ask(entries)
+      await offers.testStarts([...offers.refused.keys()])
     }
-    if (told() !== before) onChange()
-    tellOwners()
-    probeWhatIsFree()
+    if (shown() !== before) onChange()
+    noteFailures(entries.map(({ gpu }) => gpu))
+    probes.probeFree(entries)
   }
 
-  /** Tells the owners of sessions on GPUs that have failed. An engine that cannot hand a GPU out does not concern those that have it. */
-  function tellOwners(): void {
-    for (const { gpu } of entries) {
-      const count = gpu.problem === null ? 0 : (failedChecks.get(gpu.uuid) ?? 0) + 1
-      failedChecks.set(gpu.uuid, count)
-      if (count === FAILED_CHECKS && deps.held().has(gpu.uuid)) deps.onFailed(gpu)
-    }
-  }
+  const guardNow = () => ({ mode: deps.guard, seesProcesses: deps.seesProcesses() })
 
-  /** Probes only free GPUs, because a probe would take memory from a session. */
-  function probeWhatIsFree(): void {
-    if (stop.signal.aborted || !deps.isEngineUp()) return
-    for (const { gpu, plugin } of entries) {
-      const { uuid } = gpu
-      const { shares } = plugin
-      if (shares.by !== 'driver' || modeOf(gpu) !== 'shared' || problemOf(gpu) !== null) continue
-      const isKnown = (verdicts.get(uuid)?.againAt ?? 0) > performance.now()
-      if (isKnown || probing.has(uuid) || deps.held().has(uuid)) continue
-      const work = shares
-        .probe(gpu, stop.signal)
-        .then(verdict => {
-          verdicts.set(uuid, { ...verdict, againAt: verdict.later ? performance.now() + TRY_AGAIN_MS : Infinity })
-          log.info({ uuid, ...verdict }, 'tested whether memory limits for shares of a GPU are enforced')
-          onChange()
-        })
-        .catch((error: unknown) =>
-          log.warn({ uuid, err: error }, 'could not test whether memory limits for shares of a GPU are enforced'),
-        )
-        .finally(() => probing.delete(uuid))
-      probing.set(uuid, work)
-    }
-  }
-
-  function toDevice({ gpu, plugin }: Entry): Device {
-    const { uuid, model, memBytes, sharedBecause } = gpu
-    const problem = problemOf(gpu)
-    const mode = modeOf(gpu)
-    const state = { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
-    const warning = inOne([gpu.warning, mode === 'shared' ? warningOf(watched.get(uuid) ?? {}) : null])
-    const told = warning && { warning: warning.why, warningBy: keysOf(warning) }
-    const common = { uuid, model, memBytes, mode, ...state, ...told, plugin: plugin.name }
-    if (mode === 'shared') {
-      const verdict = verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))
-      return {
-        ...common,
-        slot: 'cuda.shares',
-        ...isolationOf(isGuardable({ gpu, plugin }) ? guardedBy(gpu, verdict) : verdict),
-      }
-    }
-    const isolation = isolationOf({ isolation: sharedBecause === null ? mode : 'accounted', reason: sharedBecause })
-    return { ...common, slot: 'cuda.device', ...isolation }
-  }
-
-  /** Whether the agent has to watch the shares of this GPU: it can, and the driver was not seen to limit them. */
-  function isGuardable({ gpu, plugin }: Entry): boolean {
-    return plugin.shares.by === 'driver' && modeOf(gpu) === 'shared' && verdicts.get(gpu.uuid)?.isolation !== 'enforced'
-  }
-
-  /** The class of shares of a GPU whose driver does not limit them. */
-  function guardedBy(gpu: FoundGpu, { reason }: Pick<Verdict, 'reason'>): Classified {
-    if (deps.guard === 'off') return { isolation: 'accounted', reason }
-    const unseen = deps.seesProcesses() ? undefined : because('guard_without_processes')
-    const hindrance = isMeasured(gpu) ? (watched.get(gpu.uuid)?.blind ?? unseen) : because('guard_without_size')
-    if (hindrance) return { isolation: 'accounted', reason: together(hindrance, reason) }
-    if (deps.guard === 'warn') return { isolation: 'accounted', reason: together(because('guard_warns'), reason) }
-    return { isolation: 'guarded', reason: together(because('guard_ends'), reason) }
-  }
-
-  function areWell(spec: Pick<KernelSpec, 'devices'>): boolean {
-    const well = new Set(entries.filter(({ gpu }) => problemOf(gpu) === null).map(({ gpu }) => gpu.uuid))
-    return spec.devices.every(({ uuid }) => well.has(uuid))
-  }
+  const areWell = ({ devices }: Pick<KernelSpec, 'devices'>) =>
+    devices.every(({ uuid }) => entries.some(({ gpu }) => gpu.uuid === uuid && !hasProblem(gpu)))
 
   await check()
   let checking: Promise<void> | undefined
@@ -260,7 +147,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   const timer = setInterval(() => void checkOnce(), deps.checkEveryMs ?? CHECK_EVERY_MS)
 
   return {
-    list: () => entries.map(toDevice),
+    list: () => entries.map(entry => toDevice(stateOf(entry), guardNow())),
     figures: () => seen,
     async measure(signal) {
       seen = (await Promise.all(plugins.map(plugin => plugin.figures(signal)))).flat()
@@ -272,40 +159,31 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     },
     setModes(wanted) {
       modes = wanted
-      for (const { gpu } of entries) if (modeOf(gpu) !== 'shared') verdicts.delete(gpu.uuid)
-      probeWhatIsFree()
+      for (const { gpu } of entries) if (modeOf(gpu) !== 'shared') probes.forget(gpu.uuid)
+      probes.probeFree(entries)
       onChange()
     },
     guarded() {
-      const watchable = entries.filter(entry => isGuardable(entry) && isMeasured(entry.gpu))
+      const watchable = entries.filter(entry => isGuardable(stateOf(entry)) && isMeasured(entry.gpu))
       return deps.guard === 'off' ? [] : watchable.map(({ gpu }) => gpu.uuid)
     },
-    noteShares(uuid, { blind, unattributed = 0 }) {
-      const before = watched.get(uuid)
-      const steps = Math.round(unattributed / UNATTRIBUTED_STEP)
-      const now: WatchedShares = {
-        ...(blind && { blind }),
-        ...(steps > 0 && { unattributed: steps * UNATTRIBUTED_STEP }),
-      }
-      if (isDeepStrictEqual(before ?? {}, now)) return
+    noteShares(uuid, found) {
+      const now = inSteps(found)
+      if (isDeepStrictEqual(watched.get(uuid) ?? {}, now)) return
       watched.set(uuid, now)
       onChange()
     },
     async engineCameUp() {
-      verdicts.clear()
-      const before = told()
-      await lookAtEngine()
-      if (told() !== before) onChange()
-      probeWhatIsFree()
+      probes.keep(new Set())
+      await askEngine()
+      probes.probeFree(entries)
     },
     async request(spec) {
       try {
-        return await requestOf(gpusOf(spec))
+        return await offers.requestOf(gpusOf(spec))
       } catch (error) {
         // GPUs that the engine does not offer any more get a problem at once, so that nobody else is placed on them.
-        const before = told()
-        await lookAtEngine()
-        if (told() !== before) onChange()
+        await askEngine()
         throw error
       }
     },
@@ -314,27 +192,19 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
         const memBytes = entries.find(({ gpu }) => gpu.uuid === uuid)?.gpu.memBytes ?? 0
         return slot === 'cuda.shares' ? [{ uuid, hundredths: amount, memBytes }] : []
       }),
-    async settled(spec) {
-      await Promise.all(spec.devices.map(async ({ uuid }) => probing.get(uuid)))
-    },
+    settled: spec => probes.settled(spec.devices.map(({ uuid }) => uuid)),
     async limit(spec, pid, hasEnded = () => Promise.resolve(false)) {
       for (const { uuid, slot, amount } of spec.devices) {
         const entry = entries.find(({ gpu }) => gpu.uuid === uuid)
-        const shares = entry?.plugin.shares
-        if (!entry || shares?.by !== 'driver' || slot !== 'cuda.shares') continue
-        if (verdicts.get(uuid)?.isolation !== 'enforced') continue
+        if (!entry || slot !== 'cuda.shares' || probes.verdictOf(uuid)?.isolation !== 'enforced') continue
         try {
-          await shares.limits.set(pid, uuid, (entry.gpu.memBytes * amount) / SHARES)
+          await limitShares(entry, pid, amount)
         } catch (error) {
           if (await hasEnded()) return
-          // The limit is no longer enforced; the GPU is probed again once it is free.
-          verdicts.delete(uuid)
+          // The limit is no longer enforced.
+          probes.forget(uuid)
           onChange()
-          throw new AppError(
-            'kernel_create_failed',
-            because('gpu_limit_not_set', { gpu: uuid, text: engineMessage(error) }),
-            { cause: error },
-          )
+          throw error
         }
       }
     },
@@ -344,7 +214,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       await checking
       await checkOnce()
       if (areWell(spec)) {
-        await testStarts(gpusOf(spec))
+        await offers.testStarts(gpusOf(spec))
         if (areWell(spec)) return error
         onChange()
       }
@@ -353,39 +223,25 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     async [Symbol.asyncDispose]() {
       stop.abort()
       clearInterval(timer)
-      await Promise.all([checking, ...probing.values()])
+      await Promise.all([checking, probes[Symbol.asyncDispose]()])
       for (const plugin of plugins) await plugin[Symbol.asyncDispose]()
     },
   }
 }
 
-const noAnswer = () => undefined
-
-/** A share of a GPU whose memory is not known (a driver that fails, or one without memory of its own) has no size. */
-const isMeasured = ({ memBytes }: Pick<FoundGpu, 'memBytes'>) => memBytes > 0
-
-/** Several texts as one; null for none. */
-function inOne(texts: readonly (Because | null | undefined)[]): Because | null {
-  const [first, ...rest] = texts.flatMap(text => text ?? [])
-  return first ? together(first, ...rest) : null
+/** @param amount hundredths of the GPU @throws AppError `kernel_create_failed` */
+async function limitShares({ gpu: { uuid, memBytes }, plugin }: Entry, pid: number, amount: number): Promise<void> {
+  if (plugin.shares.by !== 'driver') return
+  try {
+    await plugin.shares.limits.set(pid, uuid, (memBytes * amount) / SHARES)
+  } catch (error) {
+    const cause = because('gpu_limit_not_set', { gpu: uuid, text: engineMessage(error) })
+    throw new AppError('kernel_create_failed', cause, { cause: error })
+  }
 }
 
-interface Classified {
-  readonly isolation: Device['isolation']
-  readonly reason: Because | null
-}
-
-const warningOf = ({ unattributed }: WatchedShares): Because | null =>
-  unattributed === undefined ? null : because('gpu_memory_unattributed', { size: sizeText(unattributed) })
-
-const isolationOf = ({ isolation, reason }: Classified) => ({
-  isolation,
-  isolationReason: reason?.why ?? null,
-  ...(reason && { isolationReasonBy: keysOf(reason) }),
-})
-
-/** The class of shares that were not tested. */
-function unknown({ shares }: GpuPlugin, isHeld: boolean): Verdict {
-  if (shares.by === 'nobody') return { isolation: 'accounted', reason: shares.reason }
-  return { isolation: 'accounted', reason: because(isHeld ? 'limits_tested_later' : 'limits_being_tested') }
+/** Findings without differences that are not worth a report. */
+function inSteps({ blind, unattributed = 0 }: WatchedShares): WatchedShares {
+  const steps = Math.round(unattributed / UNATTRIBUTED_STEP)
+  return { ...(blind && { blind }), ...(steps > 0 && { unattributed: steps * UNATTRIBUTED_STEP }) }
 }

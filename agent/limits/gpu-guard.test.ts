@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { beforeEach, expect, test } from 'vitest'
 import { type Because, type DeviceFigures, type KernelId, type SessionId } from '#manager/contract'
-import { type WatchedShares } from '../gpu/devices.ts'
+import { type WatchedShares } from '../gpu/device-view.ts'
 import { type GpuProcess } from '../gpu/gpu-plugin.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 import { createGpuGuard } from './gpu-guard.ts'
