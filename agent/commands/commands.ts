@@ -11,8 +11,10 @@ import {
 import { type Log } from '../log.ts'
 import { type Kernels } from '../running-kernel.ts'
 import { attachedStream } from './attached-stream.ts'
-import { createKeptOutput, type KeptOutput } from './kept-output.ts'
-import { type Place, runCommand, type RunningCommand } from './running-command.ts'
+import { changed, type Entry, stateOf, tellChanged } from './command-entry.ts'
+import { createKeptCommands } from './kept-commands.ts'
+import { createKeptOutput } from './kept-output.ts'
+import { type Place, runCommand } from './running-command.ts'
 
 export interface Commands extends AsyncDisposable {
   start(input: RequestInput<'start_command'>): Promise<CommandState>
@@ -37,35 +39,12 @@ export interface CommandsDeps {
 
 /** Commands that one person may run at once on this host. With two streams each, 32 MiB of output. */
 export const MOST_OF_PERSON = 16
-/** How long commands that have ended are known, and the bytes of their output that one person may have here. */
-const KEPT_MS = 10 * 60_000
-const KEPT_BYTES_OF_PERSON = 16 * 1024 * 1024
-const MOST_KEPT_OF_PERSON = 200
 /** An attached command waits this long for its stream. */
 const ATTACH_MS = 30_000
-const SWEEP_MS = 30_000
 /** An end is told in the reply if it comes within this time. */
 const END_WAIT_MS = 12_000
 /** The engine ends what is left when this process is gone. */
 const LAST_WAIT_MS = 3_000
-
-interface Entry {
-  /** Without the words, the variables and the input once the command has ended: they may be long. */
-  input: RequestInput<'start_command'>
-  readonly shown: string
-  readonly place: Place
-  readonly sessionId: CommandState['sessionId']
-  readonly startedAt: Date
-  readonly begun: number
-  readonly output: Readonly<Record<CommandStream, KeptOutput>>
-  readonly started: PromiseWithResolvers<RunningCommand>
-  /** Called at each change of the output or the end. */
-  readonly waiters: Set<() => void>
-  hasStream: boolean
-  end: CommandEnd | null
-  endedAt: number
-  timer: NodeJS.Timeout | undefined
-}
 
 /**
  * The commands that people run in sessions of this host, with the end of their output.
@@ -81,36 +60,8 @@ export function createCommands({
   run = runCommand,
   now = () => performance.now(),
 }: CommandsDeps): Commands {
-  /** The oldest first. */
-  const entries = new Map<string, Entry>()
-  const sweeper = setInterval(sweep, SWEEP_MS).unref()
-
-  function sweep(): void {
-    const since = now() - KEPT_MS
-    for (const [id, { end, endedAt }] of entries) if (end && endedAt <= since) entries.delete(id)
-  }
-
-  const of = (userId: string, hasEnded: boolean) =>
-    [...entries].filter(([, { input, end }]) => input.userId === userId && (end !== null) === hasEnded)
-
-  function find(sessionId: string, commandId: string): Entry {
-    const entry = entries.get(commandId)
-    if (entry?.sessionId === sessionId) return entry
-    throw new AppError('command_not_found', because('command_forgotten'))
-  }
-
-  /** Forgets the oldest commands of a person who has more than the bounds allow. */
-  function makeRoom(userId: string): void {
-    const ended = of(userId, true)
-    let bytes = ended.reduce((sum, [, { output }]) => sum + output.stdout.size + output.stderr.size, 0)
-    let count = ended.length
-    for (const [id, { output }] of ended) {
-      if (bytes <= KEPT_BYTES_OF_PERSON && count <= MOST_KEPT_OF_PERSON) return
-      entries.delete(id)
-      bytes -= output.stdout.size + output.stderr.size
-      count--
-    }
-  }
+  const kept = createKeptCommands(now)
+  const shownNow = (entry: Entry) => stateOf(entry, now())
 
   function finish(entry: Entry, end: CommandEnd): void {
     if (entry.end) return
@@ -118,8 +69,8 @@ export function createCommands({
     entry.endedAt = now()
     entry.input = { ...entry.input, command: [''], environ: {}, stdin: '' }
     clearTimeout(entry.timer)
-    makeRoom(entry.input.userId)
-    for (const waiter of [...entry.waiters]) waiter()
+    kept.makeRoom(entry.input.userId)
+    tellChanged(entry)
   }
 
   /** Starts the command itself. @throws errors of the engine */
@@ -148,45 +99,13 @@ export function createCommands({
     }, timeoutMs)
   }
 
-  function stateOf({ input, shown, sessionId, startedAt, begun, end, endedAt, output }: Entry): CommandState {
-    return {
-      id: input.commandId,
-      sessionId,
-      kernelId: input.kernelId,
-      userId: input.userId,
-      shown,
-      attached: input.attached,
-      startedAt: startedAt.toISOString(),
-      ranMs: Math.max(0, (end ? endedAt : now()) - begun),
-      end,
-      stdoutBytes: output.stdout.total,
-      stderrBytes: output.stderr.total,
-    }
-  }
-
-  /** Resolves when `isDone`, or after this time. @throws the signal's reason */
-  async function changed(entry: Entry, isDone: () => boolean, waitMs: number, signal?: AbortSignal): Promise<void> {
-    if (waitMs === 0 || isDone()) return
-    const { promise, resolve } = Promise.withResolvers<undefined>()
-    const look = () => {
-      if (isDone() || signal?.aborted) resolve(undefined)
-    }
-    const timer = setTimeout(resolve, waitMs, undefined)
-    entry.waiters.add(look)
-    signal?.addEventListener('abort', look)
-    await promise
-    clearTimeout(timer)
-    entry.waiters.delete(look)
-    signal?.removeEventListener('abort', look)
-  }
-
   return {
     async start(input) {
-      const known = entries.get(input.commandId)
-      if (known) return stateOf(known)
+      const known = kept.get(input.commandId)
+      if (known) return shownNow(known)
       const kernel = kernels.find(input.kernelId)
       if (!kernel) throw new AppError('kernel_not_found', { kernelId: input.kernelId })
-      if (of(input.userId, false).length >= MOST_OF_PERSON)
+      if (kept.running(input.userId) >= MOST_OF_PERSON)
         throw new AppError('commands_at_most', because('commands_of_person', { limit: MOST_OF_PERSON }))
       const { containerId, user, sessionId } = kernel
       const entry: Entry = {
@@ -205,50 +124,52 @@ export function createCommands({
         timer: undefined,
       }
       entry.started.promise.catch(() => undefined)
-      entries.set(input.commandId, entry)
+      kept.add(input.commandId, entry)
       if (input.attached) {
         entry.timer = setTimeout(() => finish(entry, { reason: 'killed', exitCode: null }), ATTACH_MS)
-        return stateOf(entry)
+        return shownNow(entry)
       }
       const running = await launch(entry, (stream, bytes) => {
         entry.output[stream].push(bytes)
-        for (const waiter of [...entry.waiters]) waiter()
+        tellChanged(entry)
       })
       const stdin = Buffer.from(input.stdin)
       if (stdin.length === 0) running.endInput()
       else running.write(stdin, () => running.endInput())
-      return stateOf(entry)
+      return shownNow(entry)
     },
     async get({ sessionId, commandId, waitMs, past }, signal) {
-      const entry = find(sessionId, commandId)
+      const entry = kept.find(sessionId, commandId)
       const isDone = () => entry.end !== null || (past !== undefined && entry.output[past.stream].total > past.bytes)
       await changed(entry, isDone, waitMs, signal)
-      return stateOf(entry)
+      return shownNow(entry)
     },
     read({ sessionId, commandId, stream, offset }) {
-      const { output, end } = find(sessionId, commandId)
+      const { output, end } = kept.find(sessionId, commandId)
       const { total } = output[stream]
       const read = output[stream].read(offset, COMMAND_PART_BYTES)
       return { offset: read.offset, bytes: read.bytes.toString('base64'), total, ended: end !== null }
     },
     async end({ sessionId, commandId }) {
-      const entry = find(sessionId, commandId)
+      const entry = kept.find(sessionId, commandId)
       if (entry.input.attached && !entry.hasStream) finish(entry, { reason: 'killed', exitCode: null })
       entry.started.promise.then(running => running.kill('killed')).catch(() => undefined)
       await changed(entry, () => entry.end !== null, END_WAIT_MS)
-      return stateOf(entry)
+      return shownNow(entry)
     },
     list({ sessionId, userId }) {
-      sweep()
-      const wanted = [...entries.values()].filter(
-        entry =>
-          (sessionId === undefined || entry.sessionId === sessionId) &&
-          (userId === undefined || entry.input.userId === userId),
-      )
-      return { commands: wanted.map(stateOf).toReversed() }
+      kept.sweep()
+      const wanted = kept
+        .all()
+        .filter(
+          entry =>
+            (sessionId === undefined || entry.sessionId === sessionId) &&
+            (userId === undefined || entry.input.userId === userId),
+        )
+      return { commands: wanted.map(shownNow).toReversed() }
     },
     attach(sessionId, commandId) {
-      const entry = entries.get(commandId)
+      const entry = kept.get(commandId)
       if (entry?.sessionId !== sessionId || !entry.input.attached || entry.hasStream || entry.end)
         throw new AppError('command_not_found', because('command_not_attached'))
       entry.hasStream = true
@@ -263,8 +184,8 @@ export function createCommands({
       })
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(sweeper)
-      const live = [...entries.values()].filter(({ end }) => end === null)
+      kept[Symbol.dispose]()
+      const live = kept.all().filter(({ end }) => end === null)
       for (const entry of live) {
         clearTimeout(entry.timer)
         entry.started.promise.then(running => running.kill('killed')).catch(() => undefined)

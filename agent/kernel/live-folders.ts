@@ -16,6 +16,7 @@ import { type MountedStorage } from '../storage/mounted-storage.ts'
 import { KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { putFile } from './put-file.ts'
+import { unlessMissing } from '../unless-missing.ts'
 
 /**
  * Folders that are added to running kernels and taken out again (docs/adr/0057), below DATA/agent:
@@ -292,8 +293,4 @@ function isSame(a: KernelFolder, b: KernelFolder): boolean {
 function firstLine(error: unknown): string {
   const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error)
   return text.trim().split('\n', 1)[0]?.slice(0, 200) ?? ''
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
 }

@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { AppError, because } from '#manager/contract'
 import { type SessionUser } from '../docker/container-config.ts'
 import { unlessFull } from '../unless-full.ts'
+import { unlessMissing } from '../unless-missing.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
@@ -92,8 +93,4 @@ async function enter(parent: FileHandle, part: string, { uid, gid }: SessionUser
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!isCode(error, 'ENOENT')) throw error
 }
