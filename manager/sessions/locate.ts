@@ -4,7 +4,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findSession, ownedOf } from '../store/sessions/sessions.ts'
 import { appsOf } from '../images/apps.ts'
-import { type TunnelPlace } from '../tunnels/gateway.ts'
+import { type TunnelPlace } from '../tunnels/access.ts'
 import { type SessionChanges } from './changes.ts'
 import { type SessionMembers } from './members.ts'
 

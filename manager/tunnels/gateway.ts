@@ -1,63 +1,38 @@
+import {
+  type AdmittedUser,
+  createTunnelAccess,
+  offers,
+  placeOf,
+  type TunnelAccessDeps,
+  type TunnelPlace,
+} from './access.ts'
+import { directOf, headerOf, PROTOCOLS } from './data-header.ts'
+import { type RelayedImage, relayImage } from './relay-image.ts'
 import { type IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
+import { DATA_PATH, DATA_UPGRADE } from '#agent/contract'
 import {
   type AgentId,
   AppError,
   because,
-  DIRECT_HEADER,
-  DIRECT_NONCE,
-  forwardedPort,
-  GRANT_HEADER,
-  type KernelId,
   LASTING_TUNNEL_PROTOCOL,
   PING_INTERVAL_MS,
-  type SessionId,
-  type SessionPermission,
-  type SessionStatus,
-  TERMINAL_PROTOCOL,
-  TUNNEL_PROTOCOL,
   type UserId,
 } from '#manager/contract'
 import { onBehalfOf } from '../store/on-behalf.ts'
-import { type Caller, canEnter, canSee, isOfToken } from '../users/authorize.ts'
+import { canEnter } from '../users/authorize.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
 import { createTunnelLimiter, type TunnelLimits } from './tunnel-limiter.ts'
 import { type MemberTerminal } from './record-terminals.ts'
-import { relay } from './relay.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 import { type WatchedClient, watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade, type WebSocketUpgrade } from './websocket-upgrade.ts'
 
-/** Location of a session, with the fields that the gateway needs. */
-export interface TunnelPlace {
-  readonly agentId: AgentId | null
-  readonly kernelId: KernelId | null
-  readonly status: SessionStatus
-  readonly apps: readonly { readonly name: string }[]
-  readonly ownerId: UserId
-  readonly domain: string
-  readonly shares?: Readonly<Record<UserId, SessionPermission>> | null
-  readonly tokenId?: string | null
-}
-
-export interface TunnelGatewayDeps {
-  /** @throws AppError `session_not_found` */
-  readonly locate: (sessionId: SessionId) => Promise<TunnelPlace>
-  /** Usually answered from memory, as it runs for every connection. @throws AppError `grant_invalid` */
-  readonly verifyGrant: (
-    grant: string,
-    sessionId: SessionId,
-    app: string,
-  ) => Promise<{ readonly loginId: string; readonly userId: UserId; readonly isPublic: boolean }>
-  /** Authenticates by cookie (with a strict Origin), bearer token or signature. @throws AppError `not_signed_in`, those of signatures */
-  readonly authenticateUpgrade: (request: IncomingMessage) => Promise<TunnelCaller>
-  /** Whether the credential behind a tunnel (a sign-in or a keypair) is still valid, according to the database. */
-  readonly isCredentialValid: (loginId: string) => Promise<boolean>
+export interface TunnelGatewayDeps extends TunnelAccessDeps {
   readonly agents: AgentCredentials & {
     /**
      * Resolves when the agent has a control connection here, which may just be established. @throws AppError `agent_unreachable`; the
@@ -69,11 +44,6 @@ export interface TunnelGatewayDeps {
   readonly recordTerminal?: (terminal: Omit<MemberTerminal, 'address'>, request: IncomingMessage) => Promise<void>
   readonly takeTimeoutMs?: number
   readonly limits?: TunnelLimits
-}
-
-/** A signed-in user, with the sign-in or access key whose end also ends the tunnel. */
-export type TunnelCaller = Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'keypair' | 'scopes' | 'tokenName'> & {
-  readonly loginId: string
 }
 
 export interface TunnelGateway {
@@ -96,7 +66,7 @@ export interface TunnelGateway {
    * @returns bytes that went over, once both are closed
    * @throws AppError `agent_unreachable`; the signal's reason
    */
-  relay(image: { from: AgentId; to: AgentId; transferId: string; id: string }, signal: AbortSignal): Promise<number>
+  relay(image: RelayedImage, signal: AbortSignal): Promise<number>
   /** Traffic since the manager started; zeros for a session without any. */
   activity(sessionId: string): SessionActivity
   /** The sign-ins and access keys behind the open tunnels. */
@@ -120,6 +90,7 @@ export interface TunnelGateway {
 export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
   const activity = createActivity()
+  const access = createTunnelAccess(deps)
   const limiter = createTunnelLimiter(deps.limits)
   const closing = new AbortController()
   let cuts = 0
@@ -146,42 +117,13 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     return { agentId, kernelId }
   }
 
-  /**
-   * Re-checks an admitted request: its session, the right of its user, and its grant or credential. The request is not
-   * authenticated again: a signature is single-use.
-   */
-  async function readmit(request: IncomingMessage, target: Target, { loginId, userId }: TunnelUser): Promise<void> {
-    const location = await deps.locate(target.sessionId)
-    placeOf(location)
-    if (!canEnter({ userId }, location)) throw notAllowed()
-    const grant = grantOf(request, target)
-    if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
-    else if (!(await deps.isCredentialValid(loginId)))
-      throw new AppError('not_signed_in', because('session_just_ended'))
-  }
-
-  async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<AdmittedUser> {
-    const grant = grantOf(request, target)
-    if (grant !== undefined) {
-      const { loginId, userId, isPublic } = await deps.verifyGrant(grant.text, target.sessionId, grant.app)
-      return { loginId, userId, shared: userId !== location.ownerId, isPublic }
-    }
-    const caller = await deps.authenticateUpgrade(request)
-    const { loginId, userId } = caller
-    if (canEnter(caller, location) && isOfToken(caller, location)) {
-      return { loginId, userId, shared: userId !== location.ownerId, isPublic: false, caller }
-    }
-    if (!canSee(caller, location)) throw new AppError('session_not_found')
-    throw notAllowed()
-  }
-
   async function open(request: IncomingMessage, client: Socket, head: Buffer, url: URL) {
     const target = parseTarget(url)
     const upgrade = parseWebSocketUpgrade(request)
     const waiting = watchClient(client, head)
     const asked = cuts
-    const location = await locate(request, target)
-    const admitted = await authorize(request, target, location)
+    const location = await access.locate(request, target)
+    const admitted = await access.authorize(request, target, location)
     const connect = () => openFor(admitted, request, { target, location, client, waiting, asked, ...upgrade })
     // Visitors of a link are strangers, and do not wait behind the calls of its owner, nor the owner behind theirs.
     await (admitted.isPublic ? connect() : onBehalfOf(admitted.userId, connect))
@@ -211,7 +153,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     // Tunnels were cut before this one was registered: check again.
     while (cuts !== asked) {
       asked = cuts
-      await readmit(request, target, user).catch((error: unknown) => {
+      await access.readmit(request, target, user).catch((error: unknown) => {
         agent.destroy()
         throw error
       })
@@ -238,17 +180,6 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       onEnd: () => activity.remove(splice),
     })
     activity.add(splice, owner)
-  }
-
-  /** Finds the session. A client without a right to it must first send credentials, whether the session exists or not. */
-  async function locate(request: IncomingMessage, target: Target): Promise<TunnelPlace> {
-    try {
-      return await deps.locate(target.sessionId)
-    } catch (error) {
-      if (typeof request.headers[GRANT_HEADER] === 'string') throw new AppError('grant_invalid', {}, { cause: error })
-      await deps.authenticateUpgrade(request)
-      throw error
-    }
   }
 
   return {
@@ -289,26 +220,12 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       )
     },
     dropAgent: agentId => parked.drop(agentId),
-    async relay({ from, to, transferId, id }, signal) {
-      const taken: Socket[] = []
-      const either = AbortSignal.any([signal, closing.signal])
-      try {
-        for (const agentId of [from, to]) {
-          await deps.agents.reach(agentId, either)
-          const socket = await parked.take(agentId, either)
-          taken.push(socket.on('error', () => socket.destroy()))
-        }
-        const [giver, taker] = taken
-        if (!giver || !taker) throw new AppError('agent_unreachable')
-        const headers: Record<'giver' | 'taker', DataHeader> = {
-          giver: { kind: 'give_image', id },
-          taker: { kind: 'take_image', transferId },
-        }
-        return await relay(giver, taker, { headers, signal: either })
-      } finally {
-        for (const socket of taken) socket.destroy()
-      }
-    },
+    relay: (image, signal) =>
+      relayImage(
+        image,
+        { reach: (agentId, gone) => deps.agents.reach(agentId, gone), parked },
+        AbortSignal.any([signal, closing.signal]),
+      ),
     activity: activity.of,
     openedWith: activity.openedWith,
     counts: () => activity.totals(),
@@ -321,10 +238,6 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   }
 }
 
-/** The user of a tunnel, with the credential with which it was opened. */
-type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
-/** An admitted `TunnelUser`, with the caller if a sign-in or a signature was checked instead of a grant. */
-type AdmittedUser = TunnelUser & { readonly isPublic: boolean; readonly caller?: TunnelCaller }
 /** An upgrade that was authorized. */
 interface Opening extends WebSocketUpgrade {
   readonly target: Target
@@ -336,50 +249,3 @@ interface Opening extends WebSocketUpgrade {
 }
 
 const KINDS = { app: 'tunnels', terminal: 'terminals', command: 'terminals' } as const
-const PROTOCOLS: Readonly<Record<Target['kind'], readonly string[]>> = {
-  app: [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL],
-  terminal: [TERMINAL_PROTOCOL],
-  command: [TUNNEL_PROTOCOL],
-}
-
-function headerOf(
-  target: Target,
-  kernelId: KernelId,
-  how: Pick<Extract<DataHeader, { kind: 'app' }>, 'framed' | 'lasting' | 'direct'>,
-): DataHeader {
-  switch (target.kind) {
-    case 'app':
-      return { kind: 'app', kernelId, app: target.app, ...how }
-    case 'terminal':
-      return { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
-    case 'command':
-      return { kind: 'command', kernelId, commandId: target.commandId }
-  }
-}
-
-function notAllowed(): AppError {
-  return new AppError('forbidden', because('only_members_connect'))
-}
-
-/** The nonce of a proxy that requests the direct path from the agent (ADR 41). */
-function directOf({ headers }: IncomingMessage): { direct?: string } {
-  const nonce = headers[DIRECT_HEADER]
-  return typeof nonce === 'string' && DIRECT_NONCE.test(nonce) ? { direct: nonce } : {}
-}
-
-/** Whether a session has an app or port of this name. */
-function offers({ apps }: TunnelPlace, name: string): boolean {
-  return forwardedPort(name) !== undefined || apps.some(app => app.name === name)
-}
-
-/** @throws AppError `session_not_running` */
-function placeOf({ status, agentId, kernelId }: TunnelPlace) {
-  if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
-  return { agentId, kernelId }
-}
-
-/** The grant in the request's header; grants apply to apps only. */
-function grantOf({ headers }: IncomingMessage, target: Target): { text: string; app: string } | undefined {
-  const text = headers[GRANT_HEADER]
-  return typeof text === 'string' && target.kind === 'app' ? { text, app: target.app } : undefined
-}
