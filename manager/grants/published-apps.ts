@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { BlockList } from 'node:net'
-import { every } from '#base/every'
 import {
   AppError,
   because,
   type AppsAddress,
-  type EndedLinks,
-  type Grant,
   isWebApp,
   originOfApp,
   PUBLIC_OPEN_PATH,
@@ -14,12 +11,12 @@ import {
   PublishedAppId,
   type Publishing,
   type PublishSpec,
-  type ServedApp,
   type SessionId,
-  type Visit,
 } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { choosePort, countPortsOf, portsPerUser } from './app-ports.ts'
+import { createLinkEnds, type LinkEnds } from './link-ends.ts'
+import { createLinkVisits, KEY, type LinkVisits } from './link-visits.ts'
 import { type Grants } from './grants.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -29,14 +26,10 @@ import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   countPublishedOf,
-  countVisit,
   deleteEnded,
   deletePublished,
   findPublished,
-  findPublishedAt,
   insertPublished,
-  listEndedAt,
-  listOpen,
   listPublished,
   type PublishedRow,
 } from '../store/sessions/published-apps.ts'
@@ -45,9 +38,8 @@ import { deleteUnusedOwnApp } from '../store/sessions/own-apps.ts'
 import { noteUsedByOthers } from '../store/sessions/session-shares.ts'
 import { findSession, lockSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
-import { withPasswordLimit } from '../users/back-off.ts'
 import { type Logins } from '../users/logins.ts'
-import { type Passwords, personAsking, strangerAt } from '../users/passwords.ts'
+import { type Passwords, personAsking } from '../users/passwords.ts'
 import { holdSignedIn } from '../users/still-authorized.ts'
 
 /**
@@ -63,7 +55,7 @@ import { holdSignedIn } from '../users/still-authorized.ts'
  * stay in the session, so it is marked as used by others: from then on no dot-folder, which each session of the owner mounts, is added to
  * it. One that is mounted already stays, and the guide warns of this: links for apps without a shell are as common.
  */
-export interface PublishedApps extends Disposable {
+export interface PublishedApps extends LinkVisits, Omit<LinkEnds, 'end'> {
   /**
    * @throws `publishing_off`, `session_not_found`, `forbidden`, `app_not_found`, `session_not_running`, `bad_request`,
    *   `weak_password`, `published_apps_limit`, `public_port_taken`
@@ -80,22 +72,6 @@ export interface PublishedApps extends Disposable {
   endAll(): Promise<void>
   /** Ends the links of a session that has ended. */
   endOfSession(id: SessionId): Promise<void>
-
-  /** For the console. @throws `published_app_not_found` */
-  serve(place: string): Promise<ServedApp>
-  /** For the console. @throws `published_app_not_found`, `public_link_refused`, `rate_limited` */
-  visit(place: string, visit: Visit & { readonly address: string }): Promise<void>
-  /** For the console: links that were at this place, with why they ended. @param key of the link that a visitor has shown */
-  ended(place: string, key: string | undefined): Promise<EndedLinks>
-  /** For the console. @throws `published_app_not_found`, those of `Grants.create` */
-  grant(place: string, signal: AbortSignal): Promise<Grant>
-
-  /** Watches for the end of a link from now on, because a tunnel uses it. */
-  watch(id: string): void
-  /** Whether this is the id of a watched link, as opposed to a sign-in or a keypair. */
-  isWatched(id: string): boolean
-  /** Listens for links that end, at this manager or another one. @param listener returns how many connections it has ended */
-  onEnd(listener: (id: string) => number): void
 }
 
 export interface PublishedAppsDeps {
@@ -112,44 +88,15 @@ export interface PublishedAppsDeps {
   readonly recheckMs?: number
 }
 
-/** How long a tunnel may outlive its link if nobody tells this manager of its end: its expiry, or a message of an end or a change that was lost. */
-const RECHECK_MS = 5_000
 const MOST_PER_USER = 50
 const HOUR_MS = 3_600_000
-/** Purposes of the two MACs of a link. */
-const KEY = 'published app: key of the link'
-const VISITS = 'published app: cookies of visitors'
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567'
 
 export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
-  const { store, box, passwords, settings, grants, address, peers = NO_PEERS, recheckMs = RECHECK_MS } = deps
+  const { store, box, passwords, settings, address, peers = NO_PEERS } = deps
   const { db } = store
-  const watched = new Set<string>()
-  const listeners: ((id: string) => number)[] = []
-  // If the database does not answer, nothing ends now; the next round tries again.
-  const rechecking = every(recheckMs, recheck)
-  // Not joined with a round in progress, which may have read what held before the change.
-  const stopListening = deps.logins.onChange(() => void recheck().catch(() => undefined))
-  const ended = peers.topic<string>('published_app_ended')
-  ended.on(id => void endHere(id))
-
-  /** @returns how many connections ended */
-  function endHere(id: string): number {
-    watched.delete(id)
-    return listeners.reduce((sum, listener) => sum + listener(id), 0)
-  }
-  function end(ids: readonly string[]): number {
-    return ids.reduce((sum, id) => {
-      ended.tell(id)
-      return sum + endHere(id)
-    }, 0)
-  }
-  async function recheck(): Promise<void> {
-    const ids = [...watched]
-    const open = await listOpen(db, ids)
-    for (const id of ids) if (!open.has(id)) endHere(id)
-  }
-
+  const ends = createLinkEnds({ ...deps, peers })
+  const visits = createLinkVisits({ ...deps, isOn: async () => (await publishing()).on })
   const publishing = async (): Promise<Publishing> => {
     const { publishApps, publishMaxHours } = await settings.read()
     const ports = address?.kind === 'ports' ? { first: address.first, last: address.last } : null
@@ -180,20 +127,6 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       visits: row.visits,
       lastVisitAt: row.last_visit_at?.toISOString() ?? null,
     }
-  }
-
-  async function findAt(place: string): Promise<PublishedRow> {
-    const row = await findPublishedAt(db, place)
-    if (!row || !(await publishing()).on) throw new AppError('published_app_not_found')
-    return row
-  }
-
-  async function listEnded(place: string, key: string | undefined): Promise<EndedLinks> {
-    const rows = await listEndedAt(db, place)
-    const items = rows.map(({ id, name, why }) => {
-      return { id, name, why, isShown: key !== undefined && box.isMac(key, id, KEY), visitSecret: box.mac(id, VISITS) }
-    })
-    return { items }
   }
 
   return {
@@ -257,65 +190,16 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       if (!row || !canSee(caller, { ownerId: row.user_id, domain: row.domain })) {
         throw new AppError('published_app_not_found', { id })
       }
-      return { connections: end(await deletePublished(db, { id })) }
+      return { connections: ends.end(await deletePublished(db, { id })) }
     },
     async endAll() {
-      end(await deletePublished(db, 'all'))
+      ends.end(await deletePublished(db, 'all'))
     },
     async endOfSession(sessionId) {
-      end(await deletePublished(db, { sessionId }))
+      ends.end(await deletePublished(db, { sessionId }))
     },
-
-    async serve(place) {
-      const row = await findAt(place)
-      const session = await findSession(db, row.session_id)
-      const app = session && findTunnelApp(session, row.app)
-      if (!app) throw new AppError('published_app_not_found')
-      return {
-        id: row.id,
-        name: row.name,
-        port: row.port,
-        sessionId: row.session_id,
-        sessionName: row.session_name,
-        app: row.app,
-        title: app.title,
-        path: app.path,
-        admits: 'links',
-        needsPassword: row.password_hash !== null,
-        addresses: [...row.addresses],
-        expiresAt: row.expires_at.toISOString(),
-        visitSecret: box.mac(row.id, VISITS),
-      }
-    },
-    async visit(place, { key, password, address: from }) {
-      const { id, password_hash: hash } = await findAt(place)
-      // A port may have had another link before.
-      const isOld = !box.isMac(key, id, KEY) && (await listEnded(place, key)).items.some(({ isShown }) => isShown)
-      if (isOld) throw new AppError('published_app_not_found')
-      // The key has 256 bits and cannot be guessed, so wrong keys need no limit.
-      if (!box.isMac(key, id, KEY)) throw new AppError('public_link_refused', { reason: 'key' })
-      if (hash !== null) {
-        if (password === undefined) throw new AppError('public_link_refused', { reason: 'no_password' })
-        const isGood = await withPasswordLimit(store, { of: `published-app:${id}`, address: from }, () =>
-          passwords.verify(hash, password, strangerAt(from, `published-app:${id}`)),
-        )
-        if (!isGood) throw new AppError('public_link_refused', { reason: 'password' })
-      }
-      await countVisit(db, id)
-    },
-    ended: listEnded,
-    async grant(place, signal) {
-      const { id, user_id: userId, session_id: sessionId, app } = await findAt(place)
-      return grants.createFor({ userId, publishedApp: id }, { sessionId, app }, signal)
-    },
-
-    watch: id => void watched.add(id),
-    isWatched: id => watched.has(id),
-    onEnd: listener => void listeners.push(listener),
-    [Symbol.dispose]() {
-      rechecking[Symbol.dispose]()
-      stopListening()
-    },
+    ...visits,
+    ...ends,
   }
 }
 
