@@ -1,19 +1,12 @@
 import { createKeyedMutex } from '#base/mutex'
 import {
-  type AgentId,
   AppError,
   because,
-  type Because,
   type FolderId,
   type FolderMountSpec,
-  isAppError,
   isAutomount,
-  type KernelId,
   MOST_FOLDERS,
-  type ReasonCode,
-  reasonOf,
   type Session,
-  SESSION_HOME,
   type SessionId,
 } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
@@ -22,27 +15,23 @@ import { type Mount, refuseOverlap, resolveMounts } from '../folders/mounts.ts'
 import { type Log } from '../log.ts'
 import { type MountsMemory, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type Db } from '../store/schema.ts'
-import { type Store } from '../store/open-store.ts'
-import { type KernelRow, listKernels } from '../store/sessions/kernels.ts'
 import {
   deleteAdded,
-  insertSessionFolders,
   listRunningSessionsOf,
   listSessionFolders,
   readStorageOf,
   type SessionFolderRow,
   setPending,
 } from '../store/sessions/session-folders.ts'
-import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { findSession, lockSession, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { touchSessions } from '../store/sessions/touches.ts'
-import { findFolder, holdFolders } from '../store/storage/folders.ts'
-import { allows, permissionOf } from '../folders/access.ts'
+import { holdFolders } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
-import { type ChangedMounts, type Repair, repairsOf, whyFixed } from './added-folders.ts'
-import { type SessionChanges } from './changes.ts'
+import { type ChangedMounts, whyFixed } from './added-folders.ts'
+import { createFolderMounts, isUnanswered, type Place } from './folder-mounts.ts'
+import { createFolderRecords, type FolderRecordsDeps, placeIn } from './folder-records.ts'
+import { createFolderRepair } from './repair-folders.ts'
 import { requireOwn } from './require-session.ts'
-import { toKernelFolder } from './kernel-spec.ts'
 
 /**
  * Adds folders to running sessions and takes them out (docs/adr/0057), by the rules of a launch. The record is written before the mount and
@@ -62,29 +51,19 @@ export interface LiveFolders {
   reported(changed: ChangedMounts): Promise<void>
 }
 
-export interface LiveFoldersDeps {
-  readonly store: Store
+export interface LiveFoldersDeps extends FolderRecordsDeps {
   readonly agents: AgentRequests
   readonly presence: MountsMemory & Pick<PlacingPresence, 'isReady' | 'storage'>
-  readonly changes: Pick<SessionChanges, 'hint'>
   readonly get: (caller: Caller, id: SessionId) => Promise<Session>
   readonly log: Log
 }
 
-/** A long limit, because the agent may first have to change the owner of all files of a folder. */
-const HOW = { timeoutMs: 60_000 } as const
-
-type Place = { readonly kernelId: KernelId; readonly agentId: AgentId }
-
 export function createLiveFolders({ store, agents, presence, changes, get, log }: LiveFoldersDeps): LiveFolders {
+  const mounts = createFolderMounts({ store, agents, presence })
+  const records = createFolderRecords({ store, changes })
+  const repair = createFolderRepair({ store, presence, mounts, records })
   /** Requests and repairs of a session come one after the other. */
   const inTurn = createKeyedMutex()
-
-  async function placesOf(id: SessionId): Promise<Place[]> {
-    return (await listKernels(store.db, [id])).flatMap(({ id: kernelId, agent_id: agentId, status }: KernelRow) =>
-      agentId !== null && status === 'RUNNING' ? [{ kernelId, agentId }] : [],
-    )
-  }
 
   /** @throws AppError `session_folders_fixed` */
   function requireOpen(places: readonly Place[]): void {
@@ -92,134 +71,27 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
     if (why) throw new AppError('session_folders_fixed', why)
   }
 
-  async function mount({ agentId, kernelId }: Place, row: SessionFolderRow): Promise<void> {
-    const folder = toKernelFolder(row)
-    await agents.request(agentId, 'mount_folder', { kernelId, folder }, HOW)
-    presence.noteMounted(agentId, kernelId, folder)
-  }
-  async function unmount({ agentId, kernelId }: Place, folder: FolderId, force: boolean): Promise<void> {
-    await agents.request(agentId, 'unmount_folder', { kernelId, folder, force }, HOW)
-    presence.noteUnmounted(agentId, kernelId, folder)
-  }
-
-  /** Runs `change`; if it changed records, notifies the pages of the session. */
-  async function settle(id: SessionId, change: (trx: Db) => Promise<boolean>): Promise<void> {
-    const touched = await store.transaction(async trx => ((await change(trx)) ? touchSessions(trx, [id]) : []))
-    changes.hint(touched)
-  }
-
-  const confirm = (row: SessionFolderRow, actor: string | null) =>
-    settle(row.session_id, async trx => {
-      if (!(await setPending(trx, row, null))) return false
-      await tell(trx, row, { code: 'folder_added', because: because('folder_now_at', placeIn(row)), actor })
-      return true
-    })
-
-  const forget = (row: SessionFolderRow, actor: string | null, why = because('folder_out_of', placeIn(row))) =>
-    settle(row.session_id, async trx => {
-      if (!(await deleteAdded(trx, row))) return false
-      await tell(trx, row, { code: 'folder_taken_out', because: why, actor })
-      return true
-    })
-
-  /** Mounts in all kernels, or in none. If no answer comes, the record stays pending until the agent's next report. */
-  async function mountInAll(places: readonly Place[], row: SessionFolderRow): Promise<void> {
-    try {
-      for (const place of places) await mount(place, row)
-    } catch (error) {
-      if (isUnanswered(error)) throw error
-      for (const place of places) await unmount(place, row.folder_id, true).catch(() => undefined)
-      throw error
-    }
-  }
-
-  async function repair(id: SessionId): Promise<void> {
-    const session = await findSession(store.db, id)
-    const places = await placesOf(id)
-    const mounts = places.map(({ agentId, kernelId }) => presence.mounts(agentId, kernelId))
-    const known = mounts.filter(one => one !== undefined)
-    if (!session || known.length < places.length || places.length === 0) return
-    const rows = (await listSessionFolders(store.db, [id])).get(id) ?? []
-    for (const one of repairsOf(rows, known)) await carryOut(session, places, one)
-  }
-
-  async function carryOut(session: OwnedSessionRow, places: readonly Place[], { do: what, folder }: Repair) {
-    switch (what) {
-      case 'confirm':
-        return confirm(folder, null)
-      case 'forget':
-        return forget(folder, null)
-      case 'record':
-        return record(session, folder)
-      case 'unmount':
-        try {
-          for (const place of places) await unmount(place, folder.folder_id, false)
-          await forget(folder, null)
-        } catch (error) {
-          if (!isUnanswered(error)) await keep(folder)
-          throw error
-        }
-        return
-      case 'mount':
-        // The right may have been withdrawn while the agent was disconnected: an existing mount stays, a missing one is not restored.
-        if (!(await mayStillMount(session, folder))) {
-          return forget(folder, null, because('folder_right_withdrawn', { name: folder.name }))
-        }
-        try {
-          await mountInAll(places, folder)
-          await confirm(folder, null)
-        } catch (error) {
-          if (!isUnanswered(error)) await forget(folder, null, because('folder_not_mounted_again', placeIn(folder)))
-          throw error
-        }
-    }
-  }
-
-  async function mayStillMount({ owner_id: userId }: OwnedSessionRow, mount: SessionFolderRow): Promise<boolean> {
-    const folder = await findFolder(store.db, mount.folder_id, userId)
-    if (!folder || folder.status !== 'ready' || folder.group_active === false) return false
-    return allows(permissionOf({ userId }, folder), mount.read_only ? 'ro' : 'rw')
-  }
-
-  const keep = (row: SessionFolderRow) => settle(row.session_id, trx => setPending(trx, row, null))
-
-  /** Records only folders that the owner may use: an agent could name any. */
-  async function record(
-    { id, owner_id }: OwnedSessionRow,
-    { folder, path, readOnly }: Extract<Repair, { do: 'record' }>['folder'],
-  ): Promise<void> {
-    const row = await findFolder(store.db, folder, owner_id)
-    if (!row || row.status === 'deleting' || permissionOf({ userId: owner_id }, row) === undefined) return
-    await settle(id, async trx => {
-      const others = (await listSessionFolders(trx, [id])).get(id) ?? []
-      if (others.some(other => other.path === path || (other.added && other.folder_id === folder))) return false
-      const added = { session_id: id, folder_id: folder, name: row.name, path, read_only: readOnly, added: true }
-      await insertSessionFolders(trx, [added])
-      return true
-    })
-  }
-
   return {
     async add(caller, id, spec) {
       const session = await requireOwn(store.db, caller, id, 'only_owner_changes_folders')
       requireRunning(session)
-      const places = await placesOf(id)
+      const places = await mounts.placesOf(id)
       requireOpen(places)
       const asked = await resolveOne(store.db, caller, spec)
       await requireStorage(asked, places)
       return inTurn(id, async () => {
-        await settle(id, async trx => {
+        await records.settle(id, async trx => {
           // Rights and names may have changed while the request waited; from now on the folder keeps its name.
           await holdFolders(trx, [asked.folderId])
           return hold(trx, id, await resolveOne(trx, caller, { ...spec, folder: asked.folderId }))
         })
         const row = await rowOf(store.db, id, asked.folderId)
-        await mountInAll(places, row).catch(async (error: unknown) => {
+        await mounts.mountInAll(places, row).catch(async (error: unknown) => {
           // A folder whose mount was confirmed before is kept: this was a repeated request.
-          if (!isUnanswered(error) && row.pending === 'mount') await settle(id, trx => deleteAdded(trx, row))
+          if (!isUnanswered(error) && row.pending === 'mount') await records.settle(id, trx => deleteAdded(trx, row))
           throw error
         })
-        await confirm(row, caller.email)
+        await records.confirm(row, caller.email)
         return get(caller, id)
       })
     },
@@ -228,19 +100,19 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
       const session = await requireOwn(store.db, caller, id, 'only_owner_changes_folders')
       requireRunning(session)
       const row = await rowOf(store.db, id, folderId)
-      const places = await placesOf(id)
+      const places = await mounts.placesOf(id)
       return inTurn(id, async () => {
-        await settle(id, trx => setPending(trx, row, 'unmount'))
+        await records.settle(id, trx => setPending(trx, row, 'unmount'))
         try {
-          for (const place of places) await unmount(place, folderId, force)
+          await mounts.unmountInAll(places, folderId, force)
         } catch (error) {
           if (isUnanswered(error)) throw error
           // Kernels without the folder mount it again.
-          await mountInAll(places, row).catch(() => undefined)
-          await keep(row)
+          await mounts.mountInAll(places, row).catch(() => undefined)
+          await records.keep(row)
           throw error
         }
-        await forget(row, caller.email)
+        await records.forget(row, caller.email)
         return get(caller, id)
       })
     },
@@ -329,19 +201,3 @@ function requireRunning({ id, status }: OwnedSessionRow): void {
 
 const notRunning = (sessionId: SessionId, status: string) =>
   new AppError('session_not_running', { sessionId, ...because('folders_of_running', { status }) })
-
-const placeIn = ({ name, path }: Pick<SessionFolderRow, 'name' | 'path'>) => ({ name, path: `${SESSION_HOME}/${path}` })
-
-/** Whether the agent may have executed the request, or may still do so. */
-function isUnanswered(error: unknown): boolean {
-  return !isAppError(error) || error.code === 'agent_unreachable'
-}
-
-function tell(
-  trx: Db,
-  { session_id: sessionId }: Pick<SessionFolderRow, 'session_id'>,
-  { code, because: why, actor }: { code: ReasonCode; because: Because; actor: string | null },
-): Promise<void> {
-  const reason = reasonOf(code, why)
-  return insertSessionEvents(trx, [{ sessionId, kernelId: null, from: 'RUNNING', to: 'RUNNING', reason, actor }])
-}

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { wholeCharacters } from './commands.ts'
+import { wholeCharacters } from './command-view.ts'
 
 test('a text that is cut anywhere is whole again when its parts are put together', () => {
   fc.assert(
