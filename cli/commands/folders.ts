@@ -1,20 +1,21 @@
-import { Argument, type Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { defined } from '#base/defined'
-import { AppError, FolderPermission, FolderUsageMode } from '#manager/contract'
+import { FolderUsageMode } from '#manager/contract'
 import { connect } from '../config/connect.ts'
-import { createOutput, table } from '../output.ts'
+import { createOutput } from '../output.ts'
 import { followCopy, tellLeftOut } from './follow-task.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
 import { projectId } from './find-user.ts'
 import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-files.ts'
+import { addFolderHostsCommand } from './folder-hosts.ts'
+import { addFolderSettingCommands } from './folder-settings.ts'
 import { addFolderSftpCommands } from './folder-sftp.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
 import { addFolderSyncCommand } from './folder-sync.ts'
-import { limitOf, type OrUnlimited, parseFileLimit, parseSizeLimit, UNLIMITED } from './limit-flags.ts'
+import { type OrUnlimited, parseFileLimit, UNLIMITED } from './limit-flags.ts'
 import { sizeOption } from './size.ts'
-import { bytes } from './text.ts'
-import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
+import { addFolderSharingCommands } from './folder-sharing.ts'
 
 interface FolderFlags {
   storageHost?: string
@@ -22,10 +23,8 @@ interface FolderFlags {
   readOnly?: boolean
   trash?: boolean
   permanently?: boolean
-  member?: string
   maxSize?: number
   maxFiles?: OrUnlimited<number>
-  files?: OrUnlimited<number>
   usageMode?: FolderUsageMode
   json?: boolean
 }
@@ -100,73 +99,7 @@ export function addFolderCommands(program: Command): void {
       tellLeftOut(output, ended?.copy?.leftOut ?? leftOut)
     })
 
-  folder
-    .command('rename <folder> <name>')
-    .description('Sessions that have it mounted keep it where it is.')
-    .option('--json', 'print JSON')
-    .action(async (reference: string, name: string, { json = false }: FolderFlags) => {
-      const { api } = await connect()
-      const { id } = await findFolder(api, reference)
-      const changed = await api.updateFolder({ params: { id }, body: { name } })
-      createOutput(json).data(changed, () => folderTable([changed]))
-    })
-
-  folder
-    .command('usage-mode <folder>')
-    .addArgument(new Argument('<mode>').choices(FolderUsageMode.options))
-    .description('Say what a folder is for: files of any kind, data sets, or trained models. Rights are not changed.')
-    .option('--json', 'print JSON')
-    .action(async (reference: string, usageMode: FolderUsageMode, { json = false }: FolderFlags) => {
-      const { api } = await connect()
-      const { id } = await findFolder(api, reference)
-      const changed = await api.updateFolder({ params: { id }, body: { usageMode } })
-      createOutput(json).data(changed, () => folderTable([changed]))
-    })
-
-  folder
-    .command('limit <folder>')
-    .addArgument(new Argument('[size]').argParser(parseSizeLimit))
-    .description('The most that its files may take on disk, e.g. 20g, and how many it may have; or `unlimited`.')
-    .option('--files <n>', 'the most files, directories and links, or `unlimited`', parseFileLimit)
-    .option('--json', 'print JSON')
-    .action(async (reference: string, size: OrUnlimited<number> | undefined, { files, json = false }: FolderFlags) => {
-      if (size === undefined && files === undefined) {
-        throw new AppError('bad_request', { why: 'Give a size, --files or both.' })
-      }
-      const body = {
-        ...(size === undefined ? {} : { maxBytes: limitOf(size) }),
-        ...(files === undefined ? {} : { maxFiles: limitOf(files) }),
-      }
-      const { api } = await connect()
-      const { id } = await findFolder(api, reference)
-      const changed = await api.updateFolder({ params: { id }, body })
-      createOutput(json).data(changed, () => folderTable([changed]))
-    })
-
-  folder
-    .command('permit <folder>')
-    .addArgument(new Argument('<permission>').choices(FolderPermission.options))
-    .description(
-      'What the members of the project, or one member, may do in a folder: ro reads, rw writes, delete also deletes and renames. For sessions that are requested from now on.',
-    )
-    .option('--member <email>', 'for this member, or this open invitation')
-    .option('--json', 'print JSON')
-    .action(async (reference: string, permission: FolderPermission, { member, json = false }: FolderFlags) => {
-      const { api } = await connect()
-      const of = await findFolder(api, reference)
-      if (member !== undefined) {
-        const shares = await permitShare(api, of, member, permission)
-        createOutput(json).data(shares, () => sharesTable(shares))
-        return
-      }
-      if (of.group === null) {
-        const why = 'The folder is yours, so you have every permission. Name a member with `--member EMAIL`.'
-        throw new AppError('bad_request', { why })
-      }
-      const { id } = of
-      const changed = await api.updateFolder({ params: { id }, body: { permission } })
-      createOutput(json).data(changed, () => folderTable([changed]))
-    })
+  addFolderSettingCommands(folder)
 
   folder
     .command('rm <folder> [paths...]')
@@ -201,24 +134,5 @@ export function addFolderCommands(program: Command): void {
   addFolderSyncCommand(folder)
   addFolderFileCommands(folder)
   addFolderSftpCommands(folder)
-
-  folder
-    .command('hosts')
-    .description('Where folders can be kept, whether each place can be used now, and the room that is left.')
-    .option('--json', 'print JSON')
-    .action(async ({ json = false }: FolderFlags) => {
-      const { api } = await connect()
-      const { items, folders } = await api.listStorageHosts()
-      createOutput(json).data(items, () => {
-        const sizeOf = (size: number | undefined) => (size === undefined ? '' : bytes(size))
-        const rows = items.map(({ name, problem, space }) => [
-          name,
-          sizeOf(space?.usedBytes),
-          sizeOf(space?.freeBytes),
-          problem ?? 'ready',
-        ])
-        const count = `Own folders, those in the trash included: ${folders.count}${folders.limit === null ? '' : ` of ${folders.limit}`}`
-        return `${table(['NAME', 'USED', 'FREE', 'STATE'], rows)}\n\n${count}`
-      })
-    })
+  addFolderHostsCommand(folder)
 }
