@@ -11,6 +11,9 @@ import { compiledWords } from './build/vite-words.ts'
  */
 const shared = { isolate: false }
 
+/** A condition in the process of the test costs nothing to check. */
+const expectPoll = { timeout: 30_000, interval: 25 }
+
 /**
  * Real databases, browsers and engines answer late on a busy machine: limits are generous, and a failed test gets one more
  * try. `npm test` names each test that needed it and fails when there are more than a few.
@@ -19,7 +22,8 @@ const patient = {
   testTimeout: 180_000,
   hookTimeout: 180_000,
   retry: 1,
-  expect: { poll: { timeout: 30_000, interval: 25 } },
+  // Each check is a request to a manager and its database, or to a page: twice as many cost a test up to a tenth of its processor seconds.
+  expect: { poll: { ...expectPoll, interval: 50 } },
   setupFiles: ['test/fixtures/processor-seconds.ts'],
   exclude: leftOut(testSet(process.env)),
   ...shared,
@@ -55,7 +59,7 @@ export default defineConfig({
           name: 'unit',
           include: ['{agent,base,build,cli,electron,manager,proxy}/**/*.test.ts', 'renderer/**/*.test.ts'],
           testTimeout: 60_000,
-          expect: patient.expect,
+          expect: { poll: expectPoll },
           ...shared,
           server: { deps: { inline: ['vuetify'] } },
         },

@@ -158,20 +158,20 @@ describe('the protection of the audit log', () => {
     for (const [name, route] of routes.filter(([, { method }]) => method !== 'GET')) {
       if (name === 'logout') continue
       for (const token of [...Object.keys(tokens), `berth_${marker}`, undefined]) {
+        const url = manager.url + route.path.replace(':id', user.id).replace(/:\w+/g, 'none')
+        const headers = {
+          'x-berth-origin-secret': marker,
+          'x-berth-grant': marker,
+          cookie: `berth_1=${marker}`,
+          'user-agent': marker,
+          'x-forwarded-for': marker,
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        }
+        // A query field that no route accepts.
+        await rawRequest(`${url}?token=${marker}`, { method: route.method, headers })
         const bodies = route.body ? bodiesOf(route.body, marker) : [undefined]
         for (const body of bodies) {
-          const url = manager.url + route.path.replace(':id', user.id).replace(/:\w+/g, 'none')
-          const headers = {
-            'x-berth-origin-secret': marker,
-            'x-berth-grant': marker,
-            cookie: `berth_1=${marker}`,
-            'user-agent': marker,
-            'x-forwarded-for': marker,
-            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          }
           const reply = await rawRequest(url, { method: route.method, headers, ...defined({ body }) })
-          // A query field that no route accepts.
-          await rawRequest(`${url}?token=${marker}`, { method: route.method, headers })
           sent++
           if (reply.status < 300) succeeded.add(name)
           if (reply.status >= 500 && reply.json?.code === 'internal') wrong.push(`${name}: ${JSON.stringify(body)}`)
