@@ -37,6 +37,7 @@ export const KernelLabel = z.object({
   startupCommand: TextUpTo(LONGEST_VALUE).nullable(),
   runImageCommand: z.literal(true).optional(),
   launchedBy: TextUpTo(LONGEST_NAME).optional(),
+  tokenId: z.uuid().optional(),
   kind: z.enum(['interactive', 'batch']).optional(),
   folders: listOf(KernelFolder).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */

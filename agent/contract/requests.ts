@@ -64,6 +64,8 @@ export const KernelSpec = z.object({
   runImageCommand: z.literal(true).optional(),
   /** Address of the administrator who launched the session for its owner; left out where the owner did. Kept in the label. */
   launchedBy: TextUpTo(LONGEST_NAME).optional(),
+  /** Access token that launched the session; left out for others. Kept in the label. */
+  tokenId: z.uuid().optional(),
   /**
    * An interactive session continues when the start-up command has ended; a batch session ends with it. Left out (older
    * managers): the session ends with the command.

@@ -10,7 +10,7 @@ import { type Reports } from './reports.ts'
 export interface UnknownContainers {
   /** @throws AppError `agent_not_found`, `agent_unreachable`, `engine_unreachable` */
   list(id: AgentId): Promise<UnknownContainer[]>
-  /** @throws as `list`, and `kernel_not_found` */
+  /** @throws as `list`, and `kernel_not_found`, `user_not_found` (nobody it could belong to) */
   decide(id: AgentId, kernelId: KernelId, action: 'import' | 'remove'): Promise<void>
 }
 
@@ -54,6 +54,8 @@ export function createUnknownContainers({ store, agents, reports }: UnknownConta
       }
       if (action === 'import') {
         await reports.confirm(id, container)
+        const still = (await reports.unknown(id, [container])).find(({ label }) => label.kernelId === kernelId)
+        if (still) throw new AppError('user_not_found', because('container_without_owner', { owner: still.label.owner.email }))
         return
       }
       const input = { kernelId, attempt: container.attempt, graceMs: GRACE_MS }

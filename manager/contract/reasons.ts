@@ -87,6 +87,7 @@ export const REASON_CODES = [
   // why a waiting session was cancelled
   'dependency_failed',
   'folder_deleted', // one of the session's folders was deleted permanently
+  'token_ended', // the access token that launched the session has ended or expired
 ] as const
 export const ReasonCode = z.enum(REASON_CODES)
 export type ReasonCode = z.infer<typeof ReasonCode>

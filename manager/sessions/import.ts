@@ -20,7 +20,8 @@ import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
 import { lockGroupOfAgent } from '../store/agents/agent-groups.ts'
 import { toApp } from '../images/apps.ts'
 import { FIRST_ID } from './cluster-network.ts'
-import { findUser, findUserByEmail, listUsers, type UserRow } from '../store/identity/users.ts'
+import { findUser, findUserByEmail, type UserRow } from '../store/identity/users.ts'
+import { othersMayKnowPassword } from '../users/acting-for.ts'
 
 export interface ImportedContainer {
   readonly agentId: AgentId
@@ -108,7 +109,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     startupCommand: label.startupCommand,
     runImageCommand: label.runImageCommand ?? false,
     launchedBy: label.launchedBy ?? null,
-    tokenId: null,
+    tokenId: label.tokenId ?? null,
     kind,
     // The owner's policy applies. The session's own maximum lifetime is lost, so none is set.
     idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,
@@ -119,7 +120,8 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     createdAt: container.startedAt,
     startedAt: container.startedAt,
     filesOf: null,
-    filesUsedByOthersAt: null,
+    // The label does not say whether others used the session.
+    filesUsedByOthersAt: new Date(container.startedAt),
     startsAt: null,
     interruptible: false,
     tags: [],
@@ -174,12 +176,19 @@ async function isMissing(
 }
 
 /**
- * Finds the owner of the container: the user who started it or, if the restored database lacks that user, the first superadmin, who can
- * decide about it.
+ * Finds the owner of the container: the user who started it or, if the restored database lacks that user, the account that was made again
+ * for the address.
+ *
+ * Threat: the owner of a session enters it, with its folders and the dotfiles in its home. An administrator makes an account with any
+ * address, and may know its password, so such an account gets the container only once its person has chosen another one; and no
+ * administrator stands in for a person who has no account. Such a container stays where it is, and a superadmin may remove it.
  */
 async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserRow | undefined> {
-  const user = (await findUser(trx, id)) ?? (await findUserByEmail(trx, email))
-  return user ?? (await listUsers(trx, { role: 'superadmin', limit: 1 }))[0]
+  const known = await findUser(trx, id)
+  if (known) return known
+  const again = await findUserByEmail(trx, email)
+  const isTheirs = again && again.active && again.email_verified_at !== null && !othersMayKnowPassword(again)
+  return isTheirs ? again : undefined
 }
 
 function nameOf({ sessionName, sessionId }: KernelLabel): string {

@@ -63,6 +63,7 @@ function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' |
     ...(kernel.runImageCommand ? ['runImageCommand'] : []),
     ...(kernel.cluster ? [{ cluster: kernel.cluster.id }] : []),
     ...(kernel.launchedBy === undefined ? [] : [{ launchedBy: kernel.launchedBy }]),
+    ...(kernel.tokenId === undefined ? [] : [{ tokenId: kernel.tokenId }]),
   ])
 }
 

@@ -51,6 +51,7 @@ export function kernelSpecOf(
     startupCommand: session.startup_command,
     ...(session.run_image_command ? { runImageCommand: true as const } : {}),
     ...(session.launched_by === null ? {} : { launchedBy: session.launched_by }),
+    ...(session.token_id === null ? {} : { tokenId: session.token_id }),
     requestedAt: session.created_at.toISOString(),
     kind: session.kind,
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],

@@ -23,7 +23,7 @@ const MOST_TOKENS = 100
  * Threat model: a token lies in files and variables of programs that may be read or led astray. It is shown once and stored as a hash; it
  * never administers, never reaches the account or its keys, and touches only sessions that it launched itself. It ends like a sign-in,
  * because whoever stole a password may have made one: with a new password, role or domain, with *end all other sign-ins*, and with the
- * account. What it opened ends with it; its sessions go on.
+ * account. What it opened ends with it; its running sessions go on, and its waiting ones are cancelled (`listTokenless`).
  */
 export interface AccessTokens {
   list(caller: Caller): Promise<{ items: AccessToken[] }>
@@ -36,10 +36,12 @@ export interface AccessTokens {
 export interface AccessTokensDeps extends OwnProofDeps {
   readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
   readonly logins: Pick<LoginEnds, 'tellEnd'>
+  /** Called after a token was ended: its waiting sessions do not start any more. */
+  readonly onEnded?: () => void
 }
 
 export function createAccessTokens(deps: AccessTokensDeps): AccessTokens {
-  const { store, notifier, logins } = deps
+  const { store, notifier, logins, onEnded } = deps
   const { db } = store
 
   return {
@@ -78,6 +80,7 @@ export function createAccessTokens(deps: AccessTokensDeps): AccessTokens {
       const ended = await deleteAccessToken(db, userId, id)
       if (ended.length === 0) throw new AppError('access_token_not_found')
       await logins.tellEnd(ended)
+      onEnded?.()
     },
   }
 }

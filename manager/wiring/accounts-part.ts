@@ -189,7 +189,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createSshKeypairRoutes(createSshKeypairs({ store, notifier })),
       ...createHomeFileRoutes(createHomeFiles({ store, box, notifier })),
-      ...createAccessTokenRoutes(createAccessTokens({ ...proving, notifier, logins })),
+      ...createAccessTokenRoutes(createAccessTokens({ ...proving, notifier, logins, onEnded: onLimitsChanged })),
       ...createKeypairRoutes(createKeypairs({ ...proving, box, notifier, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

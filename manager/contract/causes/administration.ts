@@ -15,6 +15,8 @@ export const ADMINISTRATION_CAUSES = {
   host_bundle_not_made:
     'The manager could not pack the program for hosts; its log says why. Hosts can be added with the package berth-server meanwhile.',
   host_downloads: 'At most {limit} hosts fetch the program at a time. Try again in a minute.',
+  container_without_owner:
+    'The container belongs to {owner}, and Berth has no account that may have it. Make the account again: the container becomes its session when the person has chosen a password that nobody else knows. Or remove the container.',
   container_not_waiting:
     'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',
   starter_left: 'The person who started this is no superadmin any more.',

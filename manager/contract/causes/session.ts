@@ -4,6 +4,8 @@ export const SESSION_CAUSES = {
     'The domain of this session may not use the image {image} any more. Ask an admin, or launch a session with another image.',
   launcher_left:
     '{who} launched this session for its owner, and does not manage the account of the owner any more. Cancel it, and launch a session of your own.',
+  token_ended:
+    'The access token that launched this session has ended, so the session does not start. Its owner may start it again.',
   owner_left:
     'The owner of this session is not a member of its project any more. Ask an admin of the project, or launch the session in another project.',
   owner_moved:

@@ -49,6 +49,12 @@ export function bereftReason({ name }: Pick<Bereft, 'name'>): Reason {
   return reasonOf('folder_deleted', because('folder_deleted_wait', { name }))
 }
 
+/**
+ * A session of an access token that has ended never starts: a token is given for a fixed time and a number of sessions, and does not come
+ * back.
+ */
+export const TOKEN_ENDED: Reason = reasonOf('token_ended', because('token_ended'))
+
 export function imageReason({ reference }: Pick<NamedImage, 'reference'>): Reason {
   return reasonOf('image_withdrawn', because('image_right_withdrawn', { image: reference }))
 }

@@ -15,6 +15,7 @@ import {
   listMountsOf,
   listOutsiders,
   listSessionsWanting,
+  listTokenless,
   listWantedImages,
   type MountOfSession,
   type WantedImage,
@@ -29,6 +30,7 @@ import {
   mayLaunch,
   outsideReason,
   rightTo,
+  TOKEN_ENDED,
 } from './judge-rights.ts'
 
 /**
@@ -37,8 +39,9 @@ import {
  * and sessions are read only if a right was withdrawn. The most general reason counts.
  */
 export const readRights: ReadRights = async (db, of) => {
-  const [bereft, outsiders, deserted, images, { mounts, rightOf }] = await allDone([
+  const [bereft, tokenless, outsiders, deserted, images, { mounts, rightOf }] = await allDone([
     listBereft(db, of),
+    listTokenless(db, of),
     listOutsiders(db, of),
     listDeserted(db, of),
     readForbiddenImages(db, of),
@@ -55,6 +58,7 @@ export const readRights: ReadRights = async (db, of) => {
   for (const session of deserted) withdrawn.set(session.id, desertedReason(session))
   for (const outsider of outsiders) withdrawn.set(outsider.id, outsideReason(outsider))
   const doomed = new Map(bereft.map(session => [session.id, bereftReason(session)]))
+  for (const id of tokenless) doomed.set(id, TOKEN_ENDED)
   for (const [id, reason] of doomed) withdrawn.set(id, reason)
   return { withdrawn, doomed, lowered: lowered.filter(({ sessionId }) => !withdrawn.has(sessionId)) }
 }

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { LIVE_STATUSES, type TokenScope, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type LoginsTable } from '../tables/accounts.ts'
@@ -42,6 +42,10 @@ export async function insertAccessToken(db: Db, token: NewAccessToken): Promise<
     })
     .execute()
 }
+
+/** Whether an access token is valid now. @param id of the token */
+export const tokenHolds = (id: RawBuilder<unknown>): RawBuilder<boolean> => sql<boolean>`exists (
+  select from logins token where token.id = ${id} and token.scopes is not null and least(token.expires_at, token.ends_at) > now())`
 
 const isLive = sql<boolean>`sessions.status = any(${[...LIVE_STATUSES]}::text[])`
 

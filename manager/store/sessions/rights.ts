@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type FolderId, type FolderPermission, type FolderStatus, type SessionId, type UserId } from '#manager/contract'
+import { tokenHolds } from '../identity/access-tokens.ts'
 import { accountHolds } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 import { invitedPermission, isMember } from '../storage/folders.ts'
@@ -143,6 +144,18 @@ export async function listBereft(db: Db, of: AskedSessions): Promise<Bereft[]> {
     .where(isAsked(of))
     .where(eb => eb.or([eb('folders.id', 'is', null), eb('folders.status', '=', 'deleting')]))
     .execute()
+}
+
+/** Sessions launched by an access token that has ended or expired since. */
+export async function listTokenless(db: Db, of: AskedSessions): Promise<SessionId[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select('sessions.id')
+    .where(isAsked(of))
+    .where('sessions.token_id', 'is not', null)
+    .where(sql<boolean>`not ${tokenHolds(sql.ref('sessions.token_id'))}`)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** An image for which sessions of a domain wait. */

@@ -80,6 +80,7 @@ export default {
   allocation_ended: "The session's job in Slurm has ended.",
   dependency_failed: 'A session that it depends on did not succeed.',
   folder_deleted: 'A folder of the session was deleted.',
+  token_ended: 'The access token of the session has ended.',
   amounts: 'Needed: {needed}. Available: {available}.',
   startsBy: 'Starts at {time} at the latest.',
   startsFrom: 'Starts at {time} or later.',

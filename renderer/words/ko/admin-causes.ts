@@ -18,6 +18,8 @@ export default {
   host_bundle_not_made:
     '매니저가 호스트용 프로그램을 묶지 못했습니다. 이유는 매니저의 로그에 있습니다. 그동안은 berth-server 패키지로 호스트를 추가할 수 있습니다.',
   host_downloads: '프로그램을 동시에 받는 호스트는 최대 {limit}대입니다. 1분 뒤에 다시 시도하세요.',
+  container_without_owner:
+    '컨테이너의 소유자는 {owner}이며, Berth에 이 컨테이너를 넘길 수 있는 계정이 없습니다. 계정을 다시 만드세요. 본인이 다른 사람은 모르는 비밀번호를 정하면 컨테이너가 그 계정의 세션이 됩니다. 또는 컨테이너를 제거하세요.',
   container_not_waiting:
     '이 호스트에서 결정을 기다리는 컨테이너가 아닙니다. "berth admin agent unknown ls" 명령으로 목록을 볼 수 있습니다.',
   starter_left: '이 작업을 시작한 사람이 더 이상 최고 관리자가 아닙니다.',

@@ -79,6 +79,7 @@ export default {
   allocation_ended: '세션의 Slurm 작업이 끝났습니다.',
   dependency_failed: '먼저 끝나야 하는 세션이 성공하지 못했습니다.',
   folder_deleted: '세션의 폴더가 삭제되었습니다.',
+  token_ended: '세션을 시작한 액세스 토큰이 끝났습니다.',
   amounts: '필요: {needed}, 사용 가능: {available}.',
   startsBy: '늦어도 {time}에는 시작됩니다.',
   startsFrom: '{time} 이후에 시작됩니다.',

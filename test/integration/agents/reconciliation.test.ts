@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { KernelId, SessionId } from '#manager/contract'
+import { type ApiClient, KernelId, SessionId, UserId } from '#manager/contract'
 import { newId } from '../../../manager/store/new-id.ts'
+import { apiOf } from '../../fixtures/manager.ts'
 import { gpus, hang } from '../../fixtures/scripted-agent.ts'
-import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 import { runningOn } from './running-on.ts'
 
 /** Agents report containers that the manager's records do not contain, or contain differently. */
@@ -12,6 +13,11 @@ beforeAll(async () => {
 })
 afterEach(() => cluster.reset())
 afterAll(() => cluster[Symbol.asyncDispose]())
+
+async function tokenOf(person: ApiClient) {
+  const made = await person.createAccessToken({ body: { name: 'ci', scopes: ['read', 'launch', 'enter'], days: 1 } })
+  return { ...made, api: apiOf(cluster.url, made.token) }
+}
 
 describe('reconciliation of reported containers with records', () => {
   test('a container without a record is imported with its slots, and can be ended', async () => {
@@ -34,6 +40,56 @@ describe('reconciliation of reported containers with records', () => {
     await cluster.api.deleteSession({ params: { id: otherSession } })
     await cluster.reach(otherSession, 'TERMINATED')
     expect(agent.containers.has(otherKernel)).toBe(false)
+  })
+
+  test('an imported session of an access token stays one', async () => {
+    const agent = await cluster.join()
+    const { api, id: tokenId } = await tokenOf(cluster.api)
+    const { id } = await cluster.launch({ startupCommand: 'make' }, api)
+    const { kernels } = await cluster.reach(id, 'RUNNING')
+    const container = agent.containers.get(KernelId.parse(kernels[0]?.id))
+    if (!container) throw new Error('not on this agent')
+    expect(container.label.tokenId).toBe(tokenId)
+    const label = { ...container.label, kernelId: newId(KernelId), sessionId: newId(SessionId) }
+    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
+    expect((await cluster.reach(label.sessionId, 'RUNNING')).launchedBy).toBe('access token')
+    // The token enters it, as before.
+    await api.getSshAccess({ params: { id: label.sessionId } })
+  })
+
+  test.each([
+    ['that nobody has', 'nobody@example.org'],
+    ['of an account whose password an administrator chose since', 'made-again@example.org'],
+  ])('a container of an unknown person with an address %s is nobody’s: no administrator enters it', async (_, email) => {
+    const agent = await cluster.join()
+    const { container } = await runningOn(cluster, agent)
+    if (email.startsWith('made'))
+      await cluster.api.createUser({ body: { email, name: 'Made', password: 'Chosen-by-admin-1' } })
+    const owner = { id: newId(UserId), email }
+    const label = { ...container.label, owner, kernelId: newId(KernelId), sessionId: newId(SessionId) }
+    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
+    const params = { id: agent.id }
+    const unknown = () => cluster.api.listUnknownContainers({ params }).then(({ items }) => items.map(one => one.ownerEmail))
+    await expect.poll(unknown).toEqual([email])
+    const decide = (action: 'import' | 'remove') =>
+      cluster.api.decideUnknownContainer({ params: { ...params, kernelId: label.kernelId }, body: { action } })
+    expect((await refusal(decide('import'))).detail.cause).toBe('container_without_owner')
+    expect((await refusal(cluster.api.getSession({ params: { id: label.sessionId } }))).code).toBe('session_not_found')
+    await decide('remove')
+    await expect.poll(unknown).toEqual([])
+  })
+
+  test('a container goes to the account of its address once the person has chosen a password that nobody else knows', async () => {
+    const agent = await cluster.join()
+    const { container } = await runningOn(cluster, agent)
+    const email = 'back@localhost'
+    const owner = { id: newId(UserId), email }
+    const label = { ...container.label, owner, kernelId: newId(KernelId), sessionId: newId(SessionId) }
+    const person = await cluster.addUser(email)
+    await person.changePassword({ body: { oldPassword: USER_PASSWORD, newPassword: 'Own-and-unknown-1' } })
+    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
+    await cluster.reach(label.sessionId, 'RUNNING')
+    await person.getSshAccess({ params: { id: label.sessionId } })
   })
 
   test('the start of a session is recorded in database time, whatever the clock of its agent says', async () => {

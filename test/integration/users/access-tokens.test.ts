@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   type AccessTokenSpec,
@@ -8,9 +9,12 @@ import {
   ROUTES,
   type RouteSpec,
   SCOPE_OF,
+  SessionId,
   TOKEN_SCOPES,
   type TokenScope,
 } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { ADMIN, apiOf, signedApi } from '../../fixtures/manager.ts'
 import { type RawReply, rawRequest } from '../../fixtures/raw-http.ts'
 import { PYTHON } from '../../fixtures/scripted-agent.ts'
@@ -267,6 +271,37 @@ describe('the sessions of an access token', () => {
     await api.deleteSession({ params: { id } })
     await cluster.reach(id, 'TERMINATED')
     expect((await rename()).name).toBe('.plain')
+  })
+
+  test('that wait are cancelled once their token has ended or expired, and the owner may start them again', async () => {
+    await cluster.join()
+    const [ended, expired, lasting] = [
+      await tokenWith(['launch', 'read']),
+      await tokenWith(['launch', 'read'], { name: 'expired' }),
+      await tokenWith(['launch', 'read']),
+    ]
+    const startsAt = new Date(Date.now() + 86_400_000).toISOString()
+    const launched = [ended, expired, lasting].map(({ api }) => cluster.launch({ startsAt }, api))
+    const [first, second, third] = await Promise.all(launched)
+    const { id: running } = await cluster.launch({}, ended.api)
+    await cluster.reach(running, 'RUNNING')
+    await using store = await openToRead({ ...cluster.source, log: silentLog })
+    await sql`update logins set ends_at = now() - interval '1 second' where id = ${expired.id}::uuid`.execute(store.db)
+    await person.endAccessToken({ params: { id: ended.id } })
+    for (const id of [first?.id, second?.id]) {
+      expect((await cluster.reach(id ?? '', 'CANCELLED')).reason).toMatchObject({
+        code: 'token_ended',
+        cause: 'token_ended',
+      })
+    }
+    for (const [id, status] of [
+      [third?.id, 'PENDING'],
+      [running, 'RUNNING'],
+    ] as const)
+      expect((await person.getSession({ params: { id: SessionId.parse(id) } })).status).toBe(status)
+    await cluster.launch({}, person).then(({ id }) => cluster.reach(id, 'RUNNING'))
+    const again = await person.restartSession({ params: { id: SessionId.parse(first?.id) } })
+    expect(again.launchedBy).toBe(null)
   })
 
   test('get no answer that their owner has got by the same idempotency key', async () => {
