@@ -5,6 +5,7 @@ import { addSessionEndCommand } from './session-end.ts'
 import { addSessionFolderCommands } from './session-folders.ts'
 import { addSessionImageCommand } from './session-image.ts'
 import { addSessionLabelCommands } from './session-labels.ts'
+import { addSessionLogAccessCommand } from './session-log-access.ts'
 import { addSessionPriorityCommand } from './session-priority.ts'
 import { addSessionReadCommands } from './session-read.ts'
 import { addSessionSharingCommands } from './session-sharing.ts'
@@ -18,6 +19,7 @@ export function addSessionCommands(program: Command): void {
   addSessionEndCommand(session)
   addSessionFolderCommands(session)
   addSessionLabelCommands(session)
+  addSessionLogAccessCommand(session)
   addSessionSharingCommands(session)
   addSessionImageCommand(session)
   addSessionPriorityCommand(session)

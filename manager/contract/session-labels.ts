@@ -24,8 +24,15 @@ export type SessionTags = z.infer<typeof SessionTags>
 /** Text of the owner about the session. Everybody who sees the session reads it. */
 export const SessionNote = PlainLines(4_000)
 
-/** Change of the owner's labels of a session; a key that is left out keeps its value. */
+/** Change by the owner of a session; a key that is left out keeps its value. */
 export const SessionChange = z
-  .strictObject({ tags: SessionTags.optional(), note: SessionNote.optional() })
+  .strictObject({
+    tags: SessionTags.optional(),
+    note: SessionNote.optional(),
+    adminsMayRead: z
+      .boolean()
+      .optional()
+      .describe('Whether administrators may read log and start-up command, for help with a problem.'),
+  })
   .meta({ id: 'SessionChange' })
 export type SessionChange = z.infer<typeof SessionChange>

@@ -1,13 +1,20 @@
 import { AppError, because, type SessionId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { findSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
-import { type Caller, canEnter, canManage, canSee, isOfToken } from '../users/authorize.ts'
+import { type Caller, canEnter, canManage, canReadOutput, canSee, isOfToken } from '../users/authorize.ts'
 
 /** Finds a session that the caller may see. @throws AppError `session_not_found` */
 export async function requireVisible(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
   const session = await findSession(db, id)
   if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId: id })
   return session
+}
+
+/** Finds a session whose log the caller may read. @throws AppError `session_not_found`, `forbidden` */
+export async function requireReadable(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
+  const session = await requireVisible(db, caller, id)
+  if (canReadOutput(caller, ownedOf(session))) return session
+  throw new AppError('forbidden', because('only_owner_reads_output', { owner: session.owner_email }))
 }
 
 /** Finds a session that the caller may see and, with an access token, has launched. @throws AppError `session_not_found`, `forbidden` */

@@ -30,14 +30,14 @@ import { type SessionSorting } from '../store/sessions/session-order.ts'
 import { numberCursor } from '../store/number-cursor.ts'
 import { findSessions, findVariables, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
-import { administers, type Caller, canSee, otherLauncher } from '../users/authorize.ts'
+import { administers, type Caller, canSee, otherLauncher, requireScope } from '../users/authorize.ts'
 import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
 import { type Lifecycle } from './lifecycle/lifecycle.ts'
 import { filesOf, mountsOf, requireOwnImage, specOf } from './restart.ts'
-import { requireEnterable, requireManaged, requireOwn, requireVisible } from './require-session.ts'
+import { requireEnterable, requireManaged, requireOwn, requireReadable, requireVisible } from './require-session.ts'
 import { pageOf, type SessionQuery } from './session-query.ts'
 import { createTotals } from './totals.ts'
 import { toSessions, type ViewDeps, withVariables } from './views.ts'
@@ -67,7 +67,7 @@ export interface SessionService {
   get(caller: Caller, id: SessionId): Promise<Session>
   /** With the values of its variables, for those who may use the session. @throws AppError `session_not_found` */
   details(caller: Caller, id: SessionId): Promise<SessionDetails>
-  /** Changes tags and note of the caller's own session. @throws AppError `session_not_found`, `forbidden` */
+  /** Changes tags and note of the caller's own session, and whether administrators may read its log. @throws AppError `session_not_found`, `forbidden` */
   update(caller: Caller, id: SessionId, change: SessionChange): Promise<Session>
   /**
    * Cancels or terminates; does nothing for a session that is ending or has ended. @throws AppError `session_not_found`, `forbidden`
@@ -133,11 +133,11 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
   const enqueue = createEnqueue(deps)
   const kernels = createKernelAccess({ db: store.db, agents, longAnswers })
 
-  /** The value that was waited for, if the caller may still see the session. */
-  async function stillVisible<T>(caller: Caller, id: SessionId, found: Promise<T>): Promise<T> {
+  /** The value that was waited for, if the caller may still read the log of the session. */
+  async function stillReadable<T>(caller: Caller, id: SessionId, found: Promise<T>): Promise<T> {
     const value = await found
     await requireStillSignedIn(store.db, caller)
-    await requireVisible(store.db, caller, id)
+    await requireReadable(store.db, caller, id)
     return value
   }
 
@@ -221,6 +221,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
     async update(caller, id, change) {
       await requireOwn(store.db, caller, id, 'only_owner_labels')
+      // Only a person decides who else reads what their sessions write.
+      if (change.adminsMayRead !== undefined) requireScope(caller, undefined)
       changes.hint(await updateLabels(store.db, id, change))
       return view(caller, id)
     },
@@ -255,13 +257,13 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     },
 
     async logs(caller, id, query, signal) {
-      await requireVisible(store.db, caller, id)
-      return await stillVisible(caller, id, kernels.logs(id, query, { userId: caller.userId, signal }))
+      await requireReadable(store.db, caller, id)
+      return await stillReadable(caller, id, kernels.logs(id, query, { userId: caller.userId, signal }))
     },
 
     async logPart(caller, id, query, signal) {
-      await requireVisible(store.db, caller, id)
-      return await stillVisible(caller, id, kernels.logPart(id, query, { userId: caller.userId, signal }))
+      await requireReadable(store.db, caller, id)
+      return await stillReadable(caller, id, kernels.logPart(id, query, { userId: caller.userId, signal }))
     },
 
     async sshAccess(caller, id) {

@@ -27,7 +27,7 @@ import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
 import { STARTED } from './lifecycle/outcomes.ts'
 import { lifetimeOf } from './lifetime/lifetime-of.ts'
-import { type Caller, canEnter, canManage, isOfToken, otherLauncher, sharedAs } from '../users/authorize.ts'
+import { type Caller, canEnter, canManage, canReadOutput, isOfToken, otherLauncher, sharedAs } from '../users/authorize.ts'
 import { resultOf } from '../scheduler/result.ts'
 
 export interface ViewDeps {
@@ -35,7 +35,7 @@ export interface ViewDeps {
   readonly presence: AgentPresence & MountsPresence
   readonly positionOf: (id: SessionId) => number | null
   /** The caller for whom the sessions are converted. */
-  readonly caller: Pick<Caller, 'userId' | 'role' | 'domain' | 'scopes' | 'loginId'>
+  readonly caller: Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'scopes' | 'loginId'>
 }
 
 /** Converts rows to sessions in the form for clients: kernels and devices from the database, statistics and queue positions from memory. */
@@ -76,6 +76,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
     const main = own[0]
     const owned = ownedOf(row)
     const isManaged = canManage(deps.caller, owned)
+    const outputReadable = canReadOutput(deps.caller, owned)
     const running = row.status === 'RUNNING' && main !== undefined
     const isReady = ({ agent_id: on, status }: KernelRow) =>
       status !== 'RUNNING' || (on !== null && deps.presence.isReady(on))
@@ -94,6 +95,8 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       launchedBy: otherLauncher(deps.caller, row),
       sharedAs: isManaged ? null : sharedAs(deps.caller, owned),
       sharedWith: isManaged ? Object.keys(row.shares ?? {}).length : null,
+      adminsMayRead: row.admins_may_read,
+      outputReadable,
       tags: row.tags,
       note: row.note,
       domain: row.domain,
@@ -115,7 +118,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       foldersFixed: running ? toText(whyFixed(own.map(kernel => mountsOf(kernel, deps)))) : null,
       shmem: String(row.shmem_bytes),
       environNames: row.environ_names,
-      startupCommand: row.startup_command,
+      startupCommand: outputReadable ? row.startup_command : null,
       runImageCommand: row.run_image_command,
       kind: row.kind,
       result: row.kind === 'batch' ? resultOf({ ...row, exitCode: main?.exit_code ?? null }) : null,

@@ -116,6 +116,24 @@ export function canEnter(caller: Pick<Caller, 'userId'>, session: Pick<Owned, 'o
   return caller.userId === session.ownerId || sharedAs(caller, session) === 'use'
 }
 
+/**
+ * Whether the caller may read log and start-up command of a session. They may hold what no administrator reads of a person (values of
+ * variables, content of files), so administrators see them only with the leave of the owner, or if they launched the session and chose
+ * the command.
+ */
+export function canReadOutput(caller: Identity & Pick<Caller, 'email'>, session: Owned & Output): boolean {
+  const { ownerId, launchedBy, adminsMayRead } = session
+  if (caller.userId === ownerId || sharedAs(caller, session) !== null) return true
+  return canManage(caller, session) && (adminsMayRead || launchedBy === caller.email)
+}
+
+/** Fields that `canReadOutput` reads. */
+interface Output {
+  /** Address of the administrator who launched the session for its owner; null: the owner launched it. */
+  readonly launchedBy: string | null
+  readonly adminsMayRead: boolean
+}
+
 /** Access token of a request; null: it has none. */
 export const tokenOf = ({ scopes, loginId }: Pick<Caller, 'scopes' | 'loginId'>): string | null =>
   scopes === null ? null : loginId

@@ -41,6 +41,8 @@ export const SESSION_REQUEST_CAUSES = {
   only_members_open_apps: 'Only the owner of a session, and members whom the owner lets use it, can open its apps.',
   only_owner_changes_folders: 'Only the owner of a session adds folders to it and takes them out.',
   only_owner_labels: 'Only the owner of a session can change its tags and its note.',
+  only_owner_reads_output:
+    'Only the owner of a session reads its log and its start-up command. {owner} may let administrators read them: Log on the page of the session, or `berth session log-access`.',
   only_owner_publishes: 'Only the owner of a session can publish its apps.',
   image_of_other:
     '{who} launched this session for you and chose its image, {image}, which you have never launched yourself. Take over what {who} chose (keepCommand), or launch a session with an image of your own choice.',

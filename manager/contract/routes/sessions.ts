@@ -129,7 +129,7 @@ export const SESSION_ROUTES = {
     method: 'PATCH',
     path: '/api/v1/sessions/:id',
     access: 'user',
-    summary: 'Change the tags and the note of a session of your own.',
+    summary: 'Change the tags and the note of a session of your own, or whether administrators may read its log.',
     params: session,
     body: SessionChange,
     reply: Session,

@@ -43,8 +43,10 @@ export function ownedOf({
   domain,
   shares,
   token_id: tokenId,
-}: Pick<OwnedSessionRow, 'owner_id' | 'domain' | 'shares' | 'token_id'>) {
-  return { ownerId, domain, shares, tokenId }
+  launched_by: launchedBy,
+  admins_may_read: adminsMayRead,
+}: Pick<OwnedSessionRow, 'owner_id' | 'domain' | 'shares' | 'token_id' | 'launched_by' | 'admins_may_read'>) {
+  return { ownerId, domain, shares, tokenId, launchedBy, adminsMayRead }
 }
 
 /** A session to insert. No field is optional, so that all code that creates sessions must decide about a new field. */
@@ -102,6 +104,7 @@ export interface NewSession {
 
 /** Columns that are set later in a session's life. For a new session, the database sets them. */
 type LaterColumn =
+  | 'admins_may_read'
   | 'cluster_network'
   | 'failed_agents'
   | 'status_at'
@@ -209,6 +212,7 @@ const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
   keypair: true,
   launched_by: true,
   token_id: true,
+  admins_may_read: true,
   used_by_others_at: true,
   domain: true,
   group_id: true,

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { defined } from '#base/defined'
-import { type Reason, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import { type Reason, type SessionChange, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type SessionRow } from './sessions.ts'
 
@@ -56,17 +56,17 @@ export async function updatePriority(db: Db, id: SessionId, priority: number): P
   return rows.map(toTouched)
 }
 
-/** Changes tags and note; a key that is left out keeps its value. */
+/** Changes tags, note and leave for administrators; a key that is left out keeps its value. */
 export async function updateLabels(
   db: Db,
   id: SessionId,
-  { tags, note }: { readonly tags?: readonly string[] | undefined; readonly note?: string | undefined },
+  { tags, note, adminsMayRead }: SessionChange,
 ): Promise<Touched[]> {
   const rows = await db
     .updateTable('sessions')
     .set({
       ...(tags === undefined ? {} : { tags: JSON.stringify(tags) }),
-      ...defined({ note }),
+      ...defined({ note, admins_may_read: adminsMayRead }),
       version: sql`version + 1`,
     })
     .where('id', '=', id)

@@ -60,6 +60,8 @@ export interface SessionsTable {
   launched_by: string | null
   /** Access token that launched it, which may have ended since; null: no token did. */
   token_id: string | null
+  /** Whether the owner lets administrators read log and start-up command. */
+  admins_may_read: Default<boolean>
   /**
    * When others could first use the session. Kept after they lose access, because their programs may still run. A session that takes over
    * the home of such a session inherits the time.

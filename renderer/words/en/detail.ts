@@ -17,9 +17,9 @@ const en = {
   logs: 'Logs',
   details: 'Details',
   foreignLive:
-    '<b>This session belongs to {owner}.</b> You see its timeline, log and details as an administrator. Only the owner can open its apps and its terminal. If you end the session, the owner sees your address, {you}, in the timeline.',
+    '<b>This session belongs to {owner}.</b> You see its timeline and details as an administrator. Only the owner can open its apps and its terminal. If you end the session, the owner sees your address, {you}, in the timeline.',
   launchedByNotice:
-    '<b>{who} launched this session for you</b> and chose what runs in it. It started without your dotfiles, start-up script and dot-folders. A program that its command left running sees what you do in the session, and administrators can read its log.',
+    '<b>{who} launched this session for you</b> and chose what runs in it. It started without your dotfiles, start-up script and dot-folders. A program that its command left running sees what you do in the session, and {who} can read its log.',
   tokenNotice:
     '<b>An access token of yours launched this session</b> and chose what runs in it. It started without your dotfiles, start-up script and dot-folders. The program that has the token can enter the session.',
   tokenChose: 'An access token of yours launched this session and chose what runs in it.',
@@ -27,13 +27,13 @@ const en = {
   otherImageProgram: 'The program of the image runs.',
   otherKeep: 'Run this again',
   otherKeepHint:
-    'The session starts with your dotfiles and dot-folders. What runs in it can read them, and administrators can read its log.',
+    'The session starts with your dotfiles and dot-folders. What runs in it can read them.',
   otherKeepFiles: 'Continue with the files of its home',
   otherKeepFilesHint:
     'Its command may have left a start-up file there, such as .bashrc, which would run beside your dotfiles. Otherwise the session begins with an empty home.',
   otherBatch:
-    'A batch session needs its command. The command can read your dotfiles and dot-folders, and administrators can read its log.',
-  foreignEnded: '<b>This session belongs to {owner}.</b> You see its timeline, log and details as an administrator.',
+    'A batch session needs its command. The command can read your dotfiles and dot-folders.',
+  foreignEnded: '<b>This session belongs to {owner}.</b> You see its timeline and details as an administrator.',
 
   // Timeline
   loadingTimeline: 'Loading the timeline',
@@ -64,6 +64,11 @@ const en = {
   noOutputYet: 'No output yet',
   noOutput: 'No output',
   log: 'Log',
+  adminsMayRead: 'Administrators may read it',
+  adminsMayReadHint: 'For help with a problem. Administrators then see the log and the start-up command of this session.',
+  logClosed: 'Only the owner reads this log',
+  logClosedHint: '{owner} can let administrators read it, with the switch at this place.',
+  commandClosed: 'Only the owner sees the start-up command. {owner} can let administrators see it, with the switch beside the log.',
   olderHidden: 'Older lines are not shown. Choose to show more lines, or download the log.',
   logNeverRan: 'The session never ran. {reason}',
   logNotStarted: 'The session has not started yet.',

@@ -189,6 +189,8 @@ export default {
   only_members_open_apps: '세션의 앱은 소유자와 사용 권한을 받은 구성원만 열 수 있습니다.',
   only_owner_changes_folders: '세션에 폴더를 더하거나 빼는 것은 소유자만 할 수 있습니다.',
   only_owner_labels: '세션의 태그와 메모는 소유자만 바꿀 수 있습니다.',
+  only_owner_reads_output:
+    '세션의 로그와 시작 명령은 소유자만 볼 수 있습니다. {owner} 님이 세션 페이지의 로그 탭이나 `berth session log-access`로 관리자에게 허용할 수 있습니다.',
   only_owner_publishes: '세션의 앱은 소유자만 공개할 수 있습니다.',
   image_of_other:
     '{who} 님이 이 세션을 대신 시작하고 이미지({image})를 정했습니다. 내가 직접 시작한 적이 없는 이미지입니다. {who} 님이 정한 것을 그대로 쓰거나(keepCommand), 직접 고른 이미지로 세션을 새로 시작하세요.',

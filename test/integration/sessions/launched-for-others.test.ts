@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type ApiClient, type Session, type SessionSpec } from '#manager/contract'
+import { type ApiClient, isAppError, type Session, type SessionSpec } from '#manager/contract'
 import { createCli, loginCommand } from '../../fixtures/cli.ts'
 import { apiOf } from '../../fixtures/manager.ts'
 import { PYTHON, type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
@@ -401,6 +401,46 @@ describe('dotfiles, start-up script and command', () => {
     const { id } = JSON.parse(out) as Session
     expect(id).not.toBe(params.id)
     expect((await finn.getSession({ params: { id } })).folders).toEqual([])
+  })
+
+  test('an administrator reads log and command of a session that its owner launched only while the owner lets them', async () => {
+    const lead = await cluster.addUser('reader@localhost', { role: 'domain_admin' })
+    const { id } = await cluster.launch({ startupCommand: 'echo hunter2' }, finn)
+    await cluster.reach(id, 'RUNNING')
+    const params = { id }
+    const seen = async (by: ApiClient) => {
+      const { startupCommand, outputReadable, adminsMayRead } = await by.getSession({ params })
+      const listed = (await by.listSessions({ query: { ids: id } })).items.map(one => one.startupCommand)
+      const logs = [() => by.getSessionLogs({ params }), () => by.readSessionLog({ params })]
+      const read = await Promise.all(
+        logs.map(log => log().then(({ text }) => text, (error: unknown) => isAppError(error) && error.detail.cause)),
+      )
+      return [startupCommand, outputReadable, adminsMayRead, ...listed, ...read]
+    }
+    const closed = [null, false, false, null, 'only_owner_reads_output', 'only_owner_reads_output']
+    const open = (leave: boolean) => ['echo hunter2', true, leave, 'echo hunter2', 'live line\n', 'live line\n']
+    for (const admin of [lead, cluster.api]) expect(await seen(admin)).toEqual(closed)
+    expect(await seen(finn)).toEqual(open(false))
+    const change = (by: ApiClient, adminsMayRead: boolean) => by.updateSession({ params, body: { adminsMayRead } })
+    expect(await refusal(change(lead, true))).toMatchObject({ code: 'forbidden' })
+    await change(finn, true)
+    for (const admin of [lead, cluster.api, finn]) expect(await seen(admin)).toEqual(open(true))
+    await change(finn, false)
+    for (const admin of [lead, cluster.api]) expect(await seen(admin)).toEqual(closed)
+    await cluster.api.deleteSession({ params })
+    await cluster.reach(id, 'TERMINATED')
+    expect(await seen(lead)).toEqual(closed)
+  })
+
+  test('an administrator who launched a session reads its log and command; others do not', async () => {
+    const lead = await cluster.addUser('reader@localhost', { role: 'domain_admin' })
+    const { id } = await cluster.launch({ owner: OWNER, startupCommand: 'make' })
+    await cluster.reach(id, 'RUNNING')
+    const params = { id }
+    expect((await cluster.api.getSessionLogs({ params })).text).toBe('live line\n')
+    expect((await finn.getSession({ params })).startupCommand).toBe('make')
+    expect((await refusal(lead.getSessionLogs({ params }))).detail.cause).toBe('only_owner_reads_output')
+    expect((await lead.getSession({ params })).startupCommand).toBe(null)
   })
 
   test('an administrator sees names of variables, not values; the owner sees both', async () => {

@@ -169,6 +169,8 @@ describe('the sessions of an access token', () => {
     const foreign = ['forbidden', 'only_token_launched']
     expect(await refused(api.deleteSession(on))).toEqual(foreign)
     expect(await refused(api.updateSession({ ...on, body: { note: 'x' } }))).toEqual(foreign)
+    const toAdmins = { params: { id }, body: { adminsMayRead: true } }
+    expect(await refused(api.updateSession(toAdmins))).toEqual(['forbidden', 'not_by_token'])
     expect(await refused(api.getSshAccess(on))).toEqual(foreign)
     expect(await refused(api.runCommand({ ...on, body: { command: ['id'] } }))).toEqual(foreign)
     expect(await refused(api.createGrant({ params: { id: others, app: 'jupyter' } }))).toEqual(foreign)
