@@ -68,7 +68,7 @@ const en = {
   pauseScheduling: 'Pause scheduling',
   resumeScheduling: 'Resume scheduling',
   createSession: 'Launch a session',
-  updateSession: 'Change tags or note of a session',
+  updateSession: 'Change tags, note or log access of a session',
   deleteSession: 'Terminate a session',
   extendSession: 'Extend a session',
   restartSession: 'Start a session again',

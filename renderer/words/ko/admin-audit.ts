@@ -68,7 +68,7 @@ export default {
   pauseScheduling: '스케줄링 일시 중지',
   resumeScheduling: '스케줄링 재개',
   createSession: '세션 시작',
-  updateSession: '세션의 태그나 메모 변경',
+  updateSession: '세션의 태그, 메모, 로그 공개 변경',
   deleteSession: '세션 종료',
   extendSession: '세션 연장',
   restartSession: '세션 다시 시작',
