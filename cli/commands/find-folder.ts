@@ -39,6 +39,22 @@ const placeOf = ({ group, owner }: Folder): string => group?.name ?? owner?.emai
 
 export const PERMISSION_TEXT = { ro: 'read only', rw: 'read and write', delete: 'read, write and delete' } as const
 
+/**
+ * What is used, and the limit. A program in a session may exceed a limit that the file system does not enforce, and hide files from the
+ * count.
+ *
+ * @param used null: not counted yet
+ */
+function ofLimit<T extends { readonly enforced: boolean }>(
+  used: string | null,
+  limit: T | null,
+  text: (limit: T) => string,
+): string {
+  if (limit === null) return used ?? ''
+  const most = `${text(limit)}${limit.enforced ? '' : ' (not enforced)'}`
+  return used === null ? `at most ${most}` : `${used} of ${most}`
+}
+
 export const folderTable = (folders: readonly Folder[]): string =>
   table(
     ['NAME', 'OF', 'FOR', 'PERMISSION', 'SIZE', 'FILES', 'STORAGE', 'ID'],
@@ -47,12 +63,8 @@ export const folderTable = (folders: readonly Folder[]): string =>
       isOwn(folder) ? 'you' : `${folder.group === null ? '' : 'project '}${placeOf(folder)}`,
       folder.usageMode,
       PERMISSION_TEXT[folder.permission],
-      folder.usage === null
-        ? ''
-        : `${bytes(folder.usage.bytes)}${folder.limit === null ? '' : ` of ${bytes(folder.limit.bytes)}`}`,
-      folder.usage === null
-        ? ''
-        : `${folder.usage.files}${folder.fileLimit === null ? '' : ` of ${folder.fileLimit.files}`}`,
+      ofLimit(folder.usage && bytes(folder.usage.bytes), folder.limit, ({ bytes: most }) => bytes(most)),
+      ofLimit(folder.usage && String(folder.usage.files), folder.fileLimit, ({ files }) => String(files)),
       folder.storageHost,
       folder.id,
     ]),

@@ -79,7 +79,9 @@ const en = {
   filesOnly: 'at most {count, plural, one {# file} other {# files}}',
   limitOnly: 'at most {limit}',
   limitEnforced: 'The file system refuses to go beyond the limit, also in sessions.',
-  limitSoft: 'Uploads and copies beyond the limit are refused. A running session may exceed it.',
+  limitSoft:
+    'The limit is not enforced: uploads and copies beyond it are refused by a count, but a program in a session may exceed it and hide files from the count.',
+  notEnforced: 'not enforced',
   measured: 'Counted {time}, directories included',
   usedBy: 'In use: {names}',
   usedByMore: 'In use: {names} and {count, number} more',

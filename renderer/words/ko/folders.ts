@@ -78,7 +78,9 @@ export default {
   filesOnly: '{count, plural, other {파일 최대 #개}}',
   limitOnly: '최대 {limit}',
   limitEnforced: '세션에서도 파일 시스템이 한도를 넘는 쓰기를 거부합니다.',
-  limitSoft: '한도를 넘는 업로드와 복사는 거부됩니다. 실행 중인 세션은 한도를 넘을 수 있습니다.',
+  limitSoft:
+    '한도가 강제되지 않습니다. 한도를 넘는 업로드와 복사는 집계에 따라 거부되지만, 세션 안의 프로그램은 한도를 넘거나 파일을 집계에서 숨길 수 있습니다.',
+  notEnforced: '강제되지 않음',
   measured: '{time} 기준, 디렉터리 포함',
   usedBy: '사용 중: {names}',
   usedByMore: '사용 중: {names} 외 {count, number}개',
