@@ -208,6 +208,15 @@ describe('lifetime, priority and kind', () => {
     expect(validate(form({ priority: 10 }), { ...admin, topPriority: 10 })).toEqual({})
   })
 
+  test('a session that may be placed on several hosts is not interrupted, which the manager would refuse', () => {
+    const several = { interruptible: true, severalHosts: true, clusterSize: 2 }
+    const limits = limitsOf(image(), largest, GIB)
+    expect(toSpec(form(several), limits)).toMatchObject({ clusterMode: 'multi-host' })
+    expect(toSpec(form(several), limits)).not.toHaveProperty('interruptible')
+    expect(toSpec(form({ ...several, clusterSize: 1 }), limits)).toMatchObject({ interruptible: true })
+    expect(toSpec(form({ ...several, severalHosts: false }), limits)).toMatchObject({ interruptible: true })
+  })
+
   test('a copy has the request of the session, without its dependencies', () => {
     const ended = aSession(1, {
       kind: 'batch',

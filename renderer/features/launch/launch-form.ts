@@ -343,6 +343,14 @@ export function nameError(name: string, count: number, taken: ReadonlySet<string
   return used ? t('nameTaken', { name: used }) : ''
 }
 
+/** Whether the containers may be placed on several hosts. Slurm places a session on one host. */
+export function isOverHosts(
+  { severalHosts, clusterSize }: Pick<LaunchForm, 'severalHosts' | 'clusterSize'>,
+  { slurm }: Pick<LaunchLimits, 'slurm'>,
+): boolean {
+  return severalHosts && clusterSize > 1 && !slurm
+}
+
 /** Converts the form to the request for the manager; only for a form without errors. */
 export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
   const { gpu } = limits
@@ -372,10 +380,10 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     maxLifetimeSeconds,
     idleTimeoutSeconds,
     clusterSize: form.clusterSize === 1 ? undefined : form.clusterSize,
-    // Slurm places a session on one host.
-    clusterMode: form.severalHosts && form.clusterSize > 1 && !limits.slurm ? 'multi-host' : undefined,
+    clusterMode: isOverHosts(form, limits) ? 'multi-host' : undefined,
     priority: form.priority || undefined,
-    interruptible: form.interruptible || undefined,
+    // The manager interrupts no session over several hosts, and refuses a request for both.
+    interruptible: (form.interruptible && !isOverHosts(form, limits)) || undefined,
     dependsOn: form.dependsOn.length === 0 ? undefined : form.dependsOn,
     startsAt: form.startsAt === '' ? undefined : new Date(form.startsAt).toISOString(),
     owner: form.owner.trim() || undefined,

@@ -16,10 +16,13 @@ export interface SectionFacts {
   readonly title: string | undefined
   readonly mounted: readonly string[]
   readonly gpu: GpuSlot | undefined
+  /** Whether the containers may be placed on several hosts: such a session is not interrupted. */
+  readonly overHosts: boolean
 }
 
 /** The choices of a section in one line, shown while it is folded. */
-export function sectionSummary(id: SectionId, form: LaunchForm, { title, mounted, gpu }: SectionFacts): string {
+export function sectionSummary(id: SectionId, form: LaunchForm, facts: SectionFacts): string {
+  const { title, mounted, gpu, overHosts } = facts
   switch (id) {
     case 'environment':
       return title ?? t('chooseEnvironment')
@@ -30,7 +33,7 @@ export function sectionSummary(id: SectionId, form: LaunchForm, { title, mounted
     case 'lifetime':
       return lifetimeText(form)
     case 'start':
-      return startText(form)
+      return startText(form, overHosts)
     case 'resources':
       return sizeText(form, gpu)
     case 'name':
@@ -63,12 +66,12 @@ function lifetimeText(form: LaunchForm): string {
 
 const firstLine = (text: string) => text.trim().split('\n')[0] ?? ''
 
-function startText({ dependsOn, priority, interruptible, startsAt }: LaunchForm): string {
+function startText({ dependsOn, priority, interruptible, startsAt }: LaunchForm, overHosts: boolean): string {
   const parts = [
     startsAt !== '' && startFault(startsAt) === '' && formatStart(new Date(startsAt), new Date()),
     dependsOn.length > 0 && t('afterCount', { count: dependsOn.length }),
     priority !== 0 && !Number.isNaN(priority) && t('withPriority', { priority }),
-    interruptible && t('interruptibleShort'),
+    interruptible && !overHosts && t('interruptibleShort'),
   ].filter(part => part !== false)
   return parts.length > 0 ? formatList(parts) : t('asSoonAsRoom')
 }

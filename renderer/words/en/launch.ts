@@ -80,6 +80,7 @@ const en = {
   interruptible: 'May be interrupted',
   interruptibleHint:
     'Where administrators allow it, the session makes room for one of higher priority. It is warned, keeps its files, and continues later.',
+  interruptibleHosts: 'A session that may be on several hosts is not interrupted.',
   interruptibleShort: 'may be interrupted',
   resources: 'Resources',
   cores: 'cores',

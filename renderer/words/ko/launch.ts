@@ -78,6 +78,7 @@ export default {
   interruptible: '중단 허용',
   interruptibleHint:
     '관리자가 허용한 곳에서는 우선순위가 높은 세션에 자리를 내줍니다. 미리 알림을 받고, 파일은 유지되며, 나중에 이어서 실행됩니다.',
+  interruptibleHosts: '여러 호스트에 걸친 세션은 중단되지 않습니다.',
   interruptibleShort: '중단 허용',
   resources: '자원',
   cores: '코어',
