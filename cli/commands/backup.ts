@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command } from 'commander'
 import { AppError } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { createOutput } from '../output.ts'
@@ -28,7 +29,7 @@ export function addBackupCommands(program: Command): void {
     const outcome = await run('backup', file, flags)
     createOutput(flags.json ?? false).data(
       outcome,
-      () => `${outcome.rows} rows in ${outcome.file}${outcome.withKey ? ', with its keys' : ''}.`,
+      () => `${counted(outcome.rows, 'row')} in ${outcome.file}${outcome.withKey ? ', with its keys' : ''}.`,
     )
   })
   addBackupFlags(
@@ -42,7 +43,7 @@ export function addBackupCommands(program: Command): void {
     createOutput(flags.json ?? false).data(
       outcome,
       () =>
-        `${outcome.rows} rows restored. Start Berth with \`berth up\`. Once the agents are connected, run \`berth admin resume\` so that sessions start again.`,
+        `${counted(outcome.rows, 'row')} restored. Start Berth with \`berth up\`. Once the agents are connected, run \`berth admin resume\` so that sessions start again.`,
     )
   })
 }

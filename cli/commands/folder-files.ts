@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { type Command } from 'commander'
 import { type ApiClient, AppError, type FileEntry, shownFileName } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, type Output, table } from '../output.ts'
@@ -76,7 +77,7 @@ export function addFolderFileCommands(folder: Command): void {
       const result = await downloadAll(source, wanted, () => progress.file())
       progress[Symbol.dispose]()
       const output = createOutput(json)
-      output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
+      output.data(result, () => `${counted(result.files, 'file')}, ${sizeText(result.bytes)}`)
       for (const path of result.skipped)
         output.note(`left out, because it is no regular file, leads out of the folder, or has no safe name: ${path}`)
       for (const { path, target } of result.aliases)

@@ -9,6 +9,7 @@ import {
   type FolderShares,
   type ReceivedFolderInvitation,
 } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { findFolder, folderTable, PERMISSION_TEXT } from './find-folder.ts'
@@ -156,7 +157,7 @@ export const sharesTable = ({ members, invitations }: FolderShares): string =>
       ...members.map(({ email, permission, sessions }) => [
         email,
         PERMISSION_TEXT[permission],
-        sessions === 0 ? 'member' : `member, in ${sessions === 1 ? '1 session' : `${sessions} sessions`}`,
+        sessions === 0 ? 'member' : `member, in ${counted(sessions, 'session')}`,
       ]),
       ...invitations.map(({ email, permission, expiresAt, ended }) => [
         email,

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { AppError, type FolderId } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { keypairOf } from '../config/access.ts'
 import { connect, type Connection } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
@@ -263,10 +264,10 @@ class SyncRun {
 function tell(output: Output, result: SyncResult, { to, dryRun }: SyncFlags): void {
   const { files, bytes, same, modes, directories, deleted, actions, skipped, failed } = result
   const counts = [
-    `${files} files ${dryRun ? 'to send' : `sent, ${sizeText(bytes)}`}`,
+    `${counted(files, 'file')} ${dryRun ? 'to send' : `sent, ${sizeText(bytes)}`}`,
     `${same} the same`,
     ...(modes > 0 ? [`${modes} ${dryRun ? 'to make' : 'made'} executable or not`] : []),
-    ...(directories > 0 ? [`${directories} directories ${dryRun ? 'to make' : 'made'}`] : []),
+    ...(directories > 0 ? [`${counted(directories, 'directory', 'directories')} ${dryRun ? 'to make' : 'made'}`] : []),
     ...(deleted > 0 ? [`${deleted} ${dryRun ? 'to delete' : 'deleted'}`] : []),
   ].join('; ')
   const lines = actions.map(({ action, path }) => `${action.padEnd(6)} ${path}`)

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { AppError, type ErrorCode, type FileConflict } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { keypairOf } from '../config/access.ts'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
@@ -48,7 +49,7 @@ export function addFolderUploadCommand(folder: Command): void {
       }
       const result = await uploadAll(target, local, remote, { onFile: () => progress.file() })
       progress[Symbol.dispose]()
-      output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
+      output.data(result, () => `${counted(result.files, 'file')}, ${sizeText(result.bytes)}`)
       for (const path of result.skipped) output.note(`left out, because it is no regular file: ${path}`)
       for (const path of result.twins)
         output.note(
@@ -125,5 +126,7 @@ export function tellFailed(output: Output, what: string, failed: readonly Failed
   for (const { path, why } of failed) output.note(`not ${what}: ${path}: ${why}`)
   const [first] = failed
   if (!first) return
-  throw new AppError(first.code, { why: `${failed.length} files were not ${what}; the same command tries them again.` })
+  throw new AppError(first.code, {
+    why: `${counted(failed.length, 'file was', 'files were')} not ${what}; the same command tries again.`,
+  })
 }

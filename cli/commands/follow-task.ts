@@ -8,6 +8,7 @@ import {
   type SessionId,
   type Task,
 } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { EXIT } from '../exit-codes.ts'
 import { type Output, printable } from '../output.ts'
 import { pollUntil } from '../poll.ts'
@@ -84,9 +85,9 @@ async function follow(task: Task, signal: AbortSignal, { ask, cancel }: TaskCall
 /** Description of a task in one line. */
 export function describeTask(task: Task): string {
   const what = task.backup
-    ? `${task.backup.rows} rows`
+    ? counted(task.backup.rows, 'row')
     : task.copy
-      ? `${task.copy.files} files, ${bytes(task.copy.bytes)}`
+      ? `${counted(task.copy.files, 'file')}, ${bytes(task.copy.bytes)}`
       : task.rescan
         ? describeRescan(task.rescan)
         : describePulls(task.pull ?? [])
@@ -100,7 +101,7 @@ function describeRescan(progress: RescanProgress): string {
   return [
     `${repositoriesDone}/${repositoriesTotal} repositories`,
     `${tagsDone}/${tagsTotal} tags`,
-    `${images} images`,
+    counted(images, 'image'),
     ...(unlabelled > 0 ? [`${unlabelled} without labels`] : []),
     ...(removed > 0 ? [`${removed} gone`] : []),
     ...(problemsTotal > 0 ? [`${problemsTotal} with problems`] : []),

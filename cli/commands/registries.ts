@@ -1,6 +1,7 @@
 import { type Command } from 'commander'
 import { defined } from '#base/defined'
 import { AppError, type Registry, type RegistryChange, type RegistryCheck, type Task } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
@@ -122,8 +123,6 @@ function checkText(name: string, { signedIn, repositories, repository, tags }: R
   if (repository === null) return `${name} answers ${how}, and lists no repository.`
   return `${name} answers ${how}. It lists ${counted(repositories, 'repository', 'repositories')} at first; ${repository} has ${counted(tags, 'tag', 'tags')}.`
 }
-
-const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
 
 /** Outcome of rescans that left nothing out; a failure was reported when it happened. */
 function outcomeOf(tasks: readonly Task[]): string {

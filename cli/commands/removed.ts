@@ -1,4 +1,5 @@
 import { type Removed } from '#manager/contract'
+import { counted } from '../counted.ts'
 
 export interface RemoveFlags {
   purge?: boolean
@@ -8,7 +9,7 @@ export interface RemoveFlags {
 /** `Deleted research/vision, with 2 members and 17 records of ended sessions.` */
 export function removedText({ name, members, sessions }: Removed): string {
   const parts = [
-    ...(members === 0 ? [] : [members === 1 ? '1 member' : `${members} members`]),
+    ...(members === 0 ? [] : [counted(members, 'member')]),
     ...(sessions === 0
       ? []
       : [sessions === 1 ? 'the record of 1 ended session' : `${sessions} records of ended sessions`]),

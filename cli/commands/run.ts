@@ -1,5 +1,6 @@
 import { type Command } from 'commander'
 import { AppError, type Session } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { agrees } from '../agrees.ts'
 import { type Connection, connect } from '../config/connect.ts'
 import { exitCodeOfCommand, NO_EXIT_CODE } from '../exec/exit-code.ts'
@@ -101,7 +102,8 @@ async function runIn(
   const { fetchPath } = await loadFetch()
   for (const path of flags.out ?? []) {
     const leftOut = await fetchPath(connection, { sessionId: session.id, path, directory: process.cwd() })
-    if (leftOut > 0) output.note(`berth: ${leftOut} links or special files of ${path} were left out.`)
+    if (leftOut > 0)
+      output.note(`berth: left out of ${path}: ${counted(leftOut, 'link or special file', 'links or special files')}.`)
     signal.throwIfAborted()
   }
   return exitCodeOfCommand({ reason: reason ?? 'lost', exitCode }, output)

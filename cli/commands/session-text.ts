@@ -1,5 +1,6 @@
 import { durationText } from '#base/duration'
 import { choiceText, parseSlots, type Session, type SessionEvent, type SessionStats } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { table } from '../output.ts'
 import { clusterRows, startText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
@@ -74,8 +75,7 @@ function shareRows({ requested, kernels, stats }: Session): [string, string][] {
   })
 }
 
-const membersText = (count: number) =>
-  `with ${count === 1 ? '1 member' : `${count} members`} of the project (berth session members)`
+const membersText = (count: number) => `with ${counted(count, 'member')} of the project (berth session members)`
 
 export function endText({ ends }: Session): string {
   if (!ends) return ''

@@ -13,6 +13,7 @@ import {
   userImportRows,
   type SentLink,
 } from '#manager/contract'
+import { counted } from '../counted.ts'
 import { connect } from '../config/connect.ts'
 import { readInputFile } from '../input-file.ts'
 import { createOutput, table } from '../output.ts'
@@ -137,7 +138,8 @@ export function addUserCommands(program: Command): void {
         if (items.length > 0) createOutput(json).data({ items, dryRun }, () => importTable(items, dryRun))
       }
       const refused = items.filter(({ outcome }) => outcome === 'refused').length
-      if (refused > 0) throw new AppError('bad_request', { why: `${refused} of ${items.length} rows were refused.` })
+      if (refused > 0)
+        throw new AppError('bad_request', { why: `${refused} of ${counted(items.length, 'row')} refused.` })
     })
 
   for (const active of [true, false]) {

@@ -1,3 +1,5 @@
+import { counted } from '../counted.ts'
+
 const EVERY_MS = 200
 
 /** Progress of a transfer: one line on stderr if that is a terminal, else nothing. */
@@ -18,7 +20,7 @@ export function showProgress(what: string, isShown = process.stderr.isTTY): Prog
     if (!isShown || now - shownAt < EVERY_MS) return
     shownAt = now
     const perSecond = bytes / Math.max(0.001, (now - beganAt) / 1000)
-    const line = `${what} ${files} files, ${sizeText(bytes)}, ${sizeText(perSecond)}/s${note && `, ${note}`}`
+    const line = `${what} ${counted(files, 'file')}, ${sizeText(bytes)}, ${sizeText(perSecond)}/s${note && `, ${note}`}`
     process.stderr.write(`\r\u001b[K${line}`)
   }
   return {

@@ -90,7 +90,7 @@ test('users are imported from a CSV file; a wrong row does not keep the others f
   )
   const dry = await admin('user', 'import', file, '--dry-run')
   expect(dry.code).toBe(2)
-  expect(dry.err).toContain('1 of 3 rows were refused')
+  expect(dry.err).toContain('1 of 3 rows refused')
   expect(dry.out).toMatch(
     /grace@example\.org\s+would be created\n.*nobody\s+refused .*e-mail address.*\n.*exists already/,
   )
