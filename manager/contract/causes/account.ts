@@ -77,7 +77,8 @@ export const ACCOUNT_CAUSES = {
   no_dot_folder_by_token:
     'Folders whose names begin with a dot are in each session of their owner, so no access token uses them.',
   only_token_launched: 'An access token changes, enters and ends only sessions that it launched itself.',
-  token_sessions: 'The access token may have {limit} sessions at once, waiting or running. End one first.',
+  token_sessions:
+    'The access token may have {limit, plural, one {# session} other {# sessions}} at once, waiting or running. End one first.',
   keypairs_at_most: 'One person has at most {limit} keypairs. Delete some that are not used.',
   keypair_used: 'Deactivate the keypair instead.',
   only_admin_chooses_keys: 'Only an admin can choose the keys. Leave them out, and random ones are made.',

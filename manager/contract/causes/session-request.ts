@@ -140,7 +140,7 @@ export const SESSION_REQUEST_CAUSES = {
   apps_without_address:
     'An administrator sets console.appsAddress in berth.toml (BERTH_APPS_ADDRESS). Until then, use the desktop app or the berth command.',
   browser_needs_sign_in: 'Browsers enter with a sign-in. Sign in with berth login instead of a keypair.',
-  link_hours: 'A link may last at most {hours} hours here.',
+  link_hours: 'A link may last at most {hours, plural, one {# hour} other {# hours}} here.',
   waiting_at_most: 'At most {limit} sessions of one person wait. Wait until some have started, or cancel some.',
   links_at_most: 'You may have at most {count}. End others first.',
   not_an_address: '"{text}" is neither an address nor a range of addresses.',

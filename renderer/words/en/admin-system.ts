@@ -14,6 +14,7 @@ const en = {
   result: 'Result',
   actedAs: 'On behalf of',
   token: 'Access token',
+  byToken: 'by access token {name}',
   detail: 'Detail',
   address: 'Address',
   ok: 'Done',

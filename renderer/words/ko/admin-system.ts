@@ -15,6 +15,7 @@ export default {
   result: '결과',
   actedAs: '대신한 사람',
   token: '액세스 토큰',
+  byToken: '액세스 토큰 {name}',
   detail: '세부 정보',
   address: '주소',
   ok: '완료',
