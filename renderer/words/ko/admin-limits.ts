@@ -18,7 +18,7 @@ export default {
   useTitle: '{name}의 한도 사용량',
   useTogether: '모두 합쳐서',
   useNone: '지금 자원을 쓰는 세션이 없습니다.',
-  useKeypair: '키페어 {key}',
+  useKeypair: '키 쌍 {key}',
   useMore: '{count}개 더 보기',
 
   // Presets

@@ -250,7 +250,7 @@ export default {
   host_without_session: '호스트가 이 세션을 실행하고 있지 않습니다.',
   apps_without_address:
     '관리자가 berth.toml에 console.appsAddress(BERTH_APPS_ADDRESS)를 설정해야 합니다. 그때까지는 데스크톱 앱이나 berth 명령을 사용하세요.',
-  browser_needs_sign_in: '브라우저는 로그인으로 들어갑니다. 키페어 대신 berth login으로 로그인하세요.',
+  browser_needs_sign_in: '브라우저는 로그인으로 들어갑니다. 키 쌍 대신 berth login으로 로그인하세요.',
   link_hours: '여기서 링크는 최대 {hours}시간까지 유효합니다.',
   links_at_most: '링크는 {count}개까지 만들 수 있습니다. 먼저 다른 링크를 종료하세요.',
   not_an_address: '"{text}": 주소도 주소 범위도 아닙니다.',
@@ -461,7 +461,7 @@ export default {
   only_token_launched: '액세스 토큰은 자신이 시작한 세션만 바꾸고, 사용하고, 종료할 수 있습니다.',
   token_sessions:
     '이 액세스 토큰은 대기 중이거나 실행 중인 세션을 동시에 {limit}개까지 가질 수 있습니다. 먼저 하나를 종료하세요.',
-  keypairs_at_most: '한 사람의 키페어는 최대 {limit}개입니다. 쓰지 않는 키페어를 삭제하세요.',
+  keypairs_at_most: '한 사람의 키 쌍은 최대 {limit}개입니다. 쓰지 않는 키 쌍을 삭제하세요.',
   waiting_at_most: '한 사람의 대기 세션은 최대 {limit}개입니다. 시작될 때까지 기다리거나 일부를 취소하세요.',
   uploads_at_most: '끝나지 않은 업로드가 {limit}개 있습니다. 일부를 끝내거나 취소하세요.',
   cursor_wrong: '목록의 위치가 올바르지 않습니다. 처음 페이지부터 다시 여세요.',
