@@ -46,7 +46,7 @@ test('a form that cannot be submitted leads to its first wrong field, which may 
 test('a refusal is scrolled to, because it stands above the fields', async () => {
   const seen: string[] = []
   vi.spyOn(Element.prototype, 'scrollIntoView').mockImplementation(function (this: Element) {
-    seen.push(this.textContent ?? '')
+    seen.push(this.textContent)
   })
   show('refused')
   submit()
