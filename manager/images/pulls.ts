@@ -20,7 +20,7 @@ import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from '../users/authorize.ts'
 import { chosenAgents } from './chosen-agents.ts'
-import { readKnownImages, toImages } from './known-images.ts'
+import { readKnownImages } from './known-images.ts'
 import { type ImageTransfers, noGiver } from './transfers.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
@@ -131,24 +131,31 @@ export function createPulls({ store, agents, registries, transfers, tasks, reche
   }
 
   /**
-   * The image that agents hold under this name.
-   * @param wanted its digest, if they have several
-   * @throws AppError `image_not_found`, `image_ambiguous`
+   * The image that agents hold under this name; if they hold several, the wanted one, else the one that a registry offers under the name.
+   *
+   * @param wanted digest
+   * @throws AppError `image_not_found` if none has it; `image_ambiguous`: no host decides what a name means on others
    */
   async function heldAs(reference: string, wanted: string | undefined): Promise<HeldUnderName> {
-    const [image, ...others] = toImages(await readKnownImages(store.db, null, [reference])).filter(
-      ({ reference: name, holders, digest }) =>
-        name === reference && holders > 0 && (wanted === undefined || digest === wanted),
+    const { held, offered } = await readKnownImages(store.db, null, [reference])
+    const known = offered.get(reference)
+    const copies = Map.groupBy(
+      held.filter(({ image }) => image.references.includes(reference)),
+      ({ image }) => image.id,
     )
-    if (!image) throw noGiver(reference)
-    if (others.length > 0) {
-      const digests = [image, ...others].map(({ digest }) => digest).toSorted()
-      throw new AppError('image_ambiguous', {
-        ...because('transfer_several', { image: reference, digests: digests.join(', ') }),
-        digests,
-      })
-    }
-    return { digest: image.digest, agentIds: image.agentIds ?? [] }
+    const digests = [...copies.keys()]
+    const isMeant = (one: string) =>
+      wanted === undefined
+        ? digests.length === 1 || one === known?.image.id || one === known?.manifestDigest
+        : one === wanted
+    const digest = digests.find(isMeant)
+    if (digest !== undefined) return { digest, agentIds: (copies.get(digest) ?? []).map(({ agentId }) => agentId) }
+    if (wanted !== undefined || digests.length === 0) throw noGiver(reference)
+    const sorted = digests.toSorted()
+    throw new AppError('image_ambiguous', {
+      ...because('transfer_several', { image: reference, digests: sorted.join(', ') }),
+      digests: sorted,
+    })
   }
 
   return {

@@ -1,15 +1,35 @@
 import { type AgentId } from '#manager/contract'
-import { readHolders, readImageTransfers } from '../store/images/image-transfers.ts'
+import {
+  type NamedImage,
+  namedKey,
+  readDisputed,
+  readHolders,
+  readImageTransfers,
+} from '../store/images/image-transfers.ts'
 import { type Db } from '../store/schema.ts'
 
-/** The images that an agent without them may take from another agent, which is connected and has them. */
+/**
+ * The images that an agent without them may take from another agent, which is connected and has them. An image under a name that means
+ * another image elsewhere is not among them: an agent must not decide what a name means on other hosts.
+ */
 export async function readGivable(
   db: Db,
-  digests: readonly (string | null)[],
+  images: readonly { readonly reference: string; readonly digest: string | null }[],
   presence: { isReady(id: AgentId): boolean },
-): Promise<ReadonlySet<string>> {
-  const wanted = digests.filter(digest => digest !== null)
-  if (wanted.length === 0 || (await readImageTransfers(db)) === 'never') return new Set()
-  const holders = await readHolders(db, wanted)
-  return new Set([...holders].filter(([, ids]) => ids.some(id => presence.isReady(id))).map(([digest]) => digest))
+): Promise<{ has(image: NamedImage): boolean }> {
+  const wanted = images.flatMap(({ reference, digest }) => (digest === null ? [] : [{ reference, digest }]))
+  if (wanted.length === 0 || (await readImageTransfers(db)) === 'never') return NONE
+  const [holders, disputed] = await Promise.all([
+    readHolders(
+      db,
+      wanted.map(({ digest }) => digest),
+    ),
+    readDisputed(db, wanted),
+  ])
+  return {
+    has: image =>
+      !disputed.has(namedKey(image)) && (holders.get(image.digest)?.some(id => presence.isReady(id)) ?? false),
+  }
 }
+
+const NONE = { has: () => false }

@@ -134,7 +134,7 @@ export async function readGroup(
     readPullable(db, images),
     readGivable(
       db,
-      pending.map(({ image_digest }) => image_digest),
+      pending.map(({ image, image_digest: digest }) => ({ reference: image, digest })),
       presence,
     ),
     readArchitectures(
@@ -189,7 +189,9 @@ export async function readGroup(
         waitsFor: dependencies.waitsFor.get(session.id),
         image: session.image,
         imageDigest: session.image_digest,
-        pullable: pullable.has(`${session.image} ${session.image_digest}`) || givable.has(session.image_digest ?? ''),
+        pullable:
+          pullable.has(`${session.image} ${session.image_digest}`) ||
+          givable.has({ reference: session.image, digest: session.image_digest ?? '' }),
         architecture: architectures.get(session.image_digest ?? ''),
         storage: storage.get(session.id),
         failedAgents: session.failed_agents,

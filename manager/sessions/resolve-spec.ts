@@ -73,7 +73,7 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
 
 /**
  * Finds the copy that most agents hold, connected agents first: one reference may mean different images on different
- * engines. An image that no agent holds is pulled from its registry.
+ * engines. Of images with as many copies, the registry's comes first. An image that no agent holds is pulled from its registry.
  */
 function findImage(wanted: string, { held, offered, aliases }: KnownImages, agents: readonly AgentSnapshot[]) {
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
@@ -82,13 +82,15 @@ function findImage(wanted: string, { held, offered, aliases }: KnownImages, agen
     // A group without agents accepts copies on agents of other groups: the session waits for its first agent, and its reason says so.
     const counts = (copy: HeldImage) => agents.length === 0 || inGroup.has(copy.agentId)
     const copies = held.filter(copy => counts(copy) && copy.image.references.includes(reference))
+    const known = offered.get(reference)
+    const isTheRegistrys = (all: readonly HeldImage[]) =>
+      all.some(({ image: { id } }) => id === known?.image.id || id === known?.manifestDigest)
     const weight = (all: readonly HeldImage[]) =>
-      all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length
+      all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length + (isTheRegistrys(all) ? 0.5 : 0)
     const [best = []] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted(
       (a, b) => weight(b) - weight(a),
     )
     const [first, ...others] = best.map(copy => copy.image)
-    const known = offered.get(reference)
     if (first) return { image: describedBy([first, ...others], known), reference }
     if (known) return { image: known.image, reference }
   }

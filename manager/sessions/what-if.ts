@@ -54,7 +54,8 @@ export async function answerWhatIf(
     db,
     mounts.map(({ folderId }) => folderId),
   )
-  const givable = await readGivable(db, [image.id], presence)
+  const named = { reference, digest: image.id }
+  const isGivable = (await readGivable(db, [named], presence)).has(named)
   const session: PendingSession = {
     id: asker.id,
     ownerId: asker.ownerId,
@@ -68,7 +69,7 @@ export async function answerWhatIf(
     waitsFor: dependencies.waitsFor.get(asker.id),
     imageDigest: image.id,
     image: reference,
-    pullable: isOffered(image, checked.images.offered.get(reference)) || givable.has(image.id),
+    pullable: isOffered(image, checked.images.offered.get(reference)) || isGivable,
     architecture: (await readArchitectures(db, [image.id])).get(image.id),
     storage: storage.length === 0 ? undefined : storage,
     failedAgents: [],
@@ -88,7 +89,7 @@ export async function answerWhatIf(
     minimum: { ...FLOOR, ...image.minimum },
   })
   const chosen = snapshot.agents.find(({ id }) => id === agentId)
-  const isCopied = givable.has(image.id) && chosen !== undefined && !chosen.images.has(image.id)
+  const isCopied = isGivable && chosen !== undefined && !chosen.images.has(image.id)
   return {
     startsNow: agentId !== null,
     reason,

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { type AgentId, IMAGE_TRANSFERS } from '#manager/contract'
 import { readSystemSettings } from '../operation/system-settings.ts'
@@ -26,4 +27,50 @@ export async function readHolders(db: Db, wanted: readonly string[]): Promise<Ma
     .execute()
   const grouped = Map.groupBy(rows, ({ digest }) => digest)
   return new Map([...grouped].map(([digest, held]) => [digest, held.map(({ agent_id }) => agent_id)]))
+}
+
+/** An image, and the name by which a session asks for it. */
+export interface NamedImage {
+  readonly reference: string
+  readonly digest: string
+}
+
+export const namedKey = ({ reference, digest }: NamedImage) => `${reference} ${digest}`
+
+/**
+ * Of these images, the ones whose name means another image elsewhere: an active registry offers another one under it, or, if none does,
+ * another unrevoked agent holds another one.
+ *
+ * @returns keys by `namedKey`
+ */
+export async function readDisputed(db: Db, wanted: readonly NamedImage[]): Promise<ReadonlySet<string>> {
+  const references = [...new Set(wanted.map(({ reference }) => reference))]
+  if (references.length === 0) return new Set()
+  const [offered, { rows: held }] = await Promise.all([
+    db
+      .selectFrom('registry_images')
+      .innerJoin('registries', 'registries.name', 'registry_images.registry')
+      .select(['reference', 'digest', 'manifest_digest'])
+      .where('registries.active', '=', true)
+      .where(eb => eb('reference', '=', eb.fn.any(eb.val(references))))
+      .execute(),
+    // Equal descriptions of copies are looked at once, in the order of an index.
+    sql<NamedImage>`
+      select distinct name as reference, alike.digest
+      from (select distinct on (digest, described) digest, described, image from agent_images order by digest, described) alike,
+        jsonb_array_elements_text(alike.image -> 'references') as name
+      where name = any(${references}::text[]) and exists (
+        select from agent_images held join agents on agents.id = held.agent_id
+        where held.digest = alike.digest and held.described = alike.described and agents.status <> 'REVOKED')`.execute(
+      db,
+    ),
+  ])
+  const byRegistry = Map.groupBy(offered, ({ reference }) => reference)
+  const byAgents = Map.groupBy(held, ({ reference }) => reference)
+  const isDisputed = ({ reference, digest }: NamedImage) => {
+    const known = byRegistry.get(reference)
+    if (known) return !known.some(image => image.digest === digest || image.manifest_digest === digest)
+    return (byAgents.get(reference) ?? []).some(image => image.digest !== digest)
+  }
+  return new Set(wanted.filter(isDisputed).map(namedKey))
 }

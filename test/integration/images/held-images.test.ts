@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AgentId } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 import { type HeldImage, listHeldImages, replaceImages } from '../../../manager/store/images/images.ts'
+import { namedKey, readDisputed } from '../../../manager/store/images/image-transfers.ts'
+import { insertRegistry } from '../../../manager/store/images/registries.ts'
+import { saveRegistryImage } from '../../../manager/store/images/registry-images.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { PYTHON } from '../../fixtures/scripted-agent.ts'
 import { insertAgent, openTestStore } from '../../fixtures/test-store.ts'
@@ -67,4 +70,28 @@ test('a description that an agent changes is read anew, also with the images of 
     [image(2).id, PYTHON.description],
   ])
   expect(its.every(({ agentId }) => agentId === first)).toBe(true)
+})
+
+test('a name is disputed while it means different images: what a registry offers decides, then what all agents hold', async () => {
+  const [NAME, OTHER] = ['lab.example/tool:1', 'lab.example/other:1']
+  const named = (n: number) => ({ reference: NAME, digest: image(n).id })
+  const disputed = async (...numbers: number[]) => [...(await readDisputed(store.db, numbers.map(named)))]
+  const [honest, evil] = [await insertAgent(store.db), await insertAgent(store.db)]
+  await replaceImages(store.db, honest, [image(7, { references: [NAME, OTHER] })])
+  expect(await disputed(7)).toEqual([])
+  expect(await disputed(7, 8)).toEqual([namedKey(named(8))])
+  await replaceImages(store.db, evil, [image(8, { references: [NAME] })])
+  expect(await disputed(7, 8)).toEqual([namedKey(named(7)), namedKey(named(8))])
+  expect(await readDisputed(store.db, [{ reference: OTHER, digest: image(7).id }])).toEqual(new Set())
+
+  const registry = { name: 'lab.example', url: 'https://lab.example', projects: [], username: null }
+  await insertRegistry(store.db, { ...registry, sealedPassword: null, active: true })
+  const offered = { registry: 'lab.example', reference: NAME, architecture: 'amd64', sizeBytes: 1, labels: {} }
+  await saveRegistryImage(store.db, { ...offered, digest: image(7).id, manifestDigest: image(9).id })
+  // An engine with containerd's store knows the image by its manifest.
+  expect(await disputed(7, 8, 9)).toEqual([namedKey(named(8))])
+
+  await sql`update registries set active = false`.execute(store.db)
+  await sql`update agents set status = 'REVOKED' where id = ${evil}`.execute(store.db)
+  expect(await disputed(7)).toEqual([])
 })
