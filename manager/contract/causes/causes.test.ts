@@ -17,6 +17,12 @@ test('numbers choose between the singular and the plural', () => {
   expect(why(3)).toBe('The domain has 3 users. Move them to another domain, inactive users too.')
 })
 
+test('large numbers are grouped', () => {
+  expect(because('many_json_parts', { limit: 20_000 }).why).toBe(
+    'The body has more than 20,000 members, objects and lists. Send several smaller requests.',
+  )
+})
+
 test('a cause of several sentences has a key for each', () => {
   const both = together(because('still_members', { count: 2 }), because('purge_deletes', { name: 'vision' }))
   expect(both).toEqual({

@@ -52,16 +52,26 @@ export type CauseSentence = {
  */
 export type Because = CauseSentence & { readonly why: string; readonly more?: CauseSentence[] }
 
-/** `{name}`, or `{name, plural, one {…} other {…}}` with `#` for the number. */
-const PLACE = /\{(\w+)(?:, plural, one \{([^{}]*)\} other \{([^{}]*)\})?\}/g
+/** `{name}`, `{name, number}`, or `{name, plural, one {…} other {…}}` with `#` for the number. */
+const PLACE = /\{(\w+)(?:, (number)|, plural, one \{([^{}]*)\} other \{([^{}]*)\})?\}/g
+
+type PlaceParts = [
+  place: string,
+  name: string,
+  form: 'number' | undefined,
+  one: string | undefined,
+  other: string,
+  ...rest: unknown[],
+]
 
 /** The cause as a part of an error's detail: `new AppError('file_exists', { name, ...because('file_there', { name }) })`. */
 export function because<K extends CauseKey>(cause: K, ...[values]: Values<K>): Because {
   const given: Record<string, string | number> | undefined = values
   if (given === undefined) return { why: ALL[cause], cause }
   const text: string = ALL[cause]
-  const why = text.replaceAll(PLACE, (_place, name: string, one: string | undefined, other: string) => {
+  const why = text.replaceAll(PLACE, (...[_place, name, form, one, other]: PlaceParts) => {
     const value = given[name]
+    if (form !== undefined) return Number(value).toLocaleString('en')
     return one === undefined ? String(value) : (value === 1 ? one : other).replaceAll('#', String(value))
   })
   return { why, cause, values: given }
