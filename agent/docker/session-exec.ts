@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { type Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type Docker from 'dockerode'
+import { createOpenCounts } from '#base/open-counts'
+import { createSemaphore } from '#base/semaphore'
 
 /** A container, and the user of its session (`uid:gid`). */
 export interface ExecPlace {
@@ -14,11 +18,63 @@ export interface SessionExec {
   readonly stream: Duplex
 }
 
+/** Execs that the engine starts at a time: it takes a tenth of a second of a processor for each, outside of every session's limits. */
+const AT_ONCE = Math.max(16, 2 * availableParallelism())
+/** Of these, execs of one container. */
+const MOST_OF_ONE = AT_ONCE / 2
+/** Execs of one container that start or wait for it: more than a person has terminals. */
+export const MOST_WAITING = 256
+/** Pauses between looks at whether an exec has started. After the last one it counts as started. */
+const LOOKS_MS = [20, 40, 80, 160, 320, 640, 1_280, 2_560]
+
+const turns = createSemaphore(AT_ONCE)
+const waiting = createOpenCounts()
+
+/**
+ * Starts an exec of a person, in turns between containers: two hundred terminals that one person opens at a time do not keep others from a
+ * shell.
+ *
+ * @throws errors of the engine; Error if too many execs of this container wait
+ */
+export async function startInTurn(
+  docker: Pick<Docker, 'getContainer'>,
+  containerId: string,
+  options: Docker.ExecCreateOptions & { readonly Tty: boolean },
+): Promise<SessionExec> {
+  const leave = waiting.take(containerId, MOST_WAITING)
+  if (!leave) throw new Error('too many programs wait for their start in this session')
+  try {
+    const giveBack = await turns.take(containerId, { most: MOST_OF_ONE })
+    try {
+      const exec = await docker.getContainer(containerId).exec(options)
+      const stream = await exec.start({ hijack: true, stdin: true, Tty: options.Tty })
+      // The engine answers before the program runs.
+      void untilStarted(exec)
+        .catch(() => undefined)
+        .finally(giveBack)
+      return { exec, stream }
+    } catch (error) {
+      giveBack()
+      throw error
+    }
+  } finally {
+    leave()
+  }
+}
+
+async function untilStarted(exec: Pick<Docker.Exec, 'inspect'>): Promise<void> {
+  for (const pause of LOOKS_MS) {
+    await delay(pause)
+    const { Pid, ExitCode } = await exec.inspect()
+    if (Pid !== 0 || ExitCode !== null) return
+  }
+}
+
 /**
  * Starts a program in a container as the user of its session, without a terminal.
  *
  * @param variables `NAME=value`, beside those of the container
- * @throws errors of the engine
+ * @throws as `startInTurn`
  */
 export async function startExec(
   docker: Pick<Docker, 'getContainer'>,
@@ -26,7 +82,7 @@ export async function startExec(
   command: readonly string[],
   variables: readonly string[] = [],
 ): Promise<SessionExec> {
-  const exec = await docker.getContainer(containerId).exec({
+  return await startInTurn(docker, containerId, {
     Cmd: [...command],
     // The image's loader settings are meant for the image's own programs; berth-shell restores them.
     Env: ['LD_LIBRARY_PATH=', 'LD_PRELOAD=', ...variables],
@@ -37,7 +93,6 @@ export async function startExec(
     AttachStderr: true,
     Tty: false,
   })
-  return { exec, stream: await exec.start({ hijack: true, stdin: true, Tty: false }) }
 }
 
 /** `startExec` for programs that need no signal. */

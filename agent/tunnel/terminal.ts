@@ -5,7 +5,7 @@ import type Docker from 'dockerode'
 import { z } from 'zod'
 import { type DataHeader } from '#agent/contract'
 import { parseJson } from '#base/parse-json'
-import { openExec, signalExec } from '../docker/session-exec.ts'
+import { openExec, signalExec, startInTurn } from '../docker/session-exec.ts'
 import { type Log } from './data-sockets.ts'
 import { type Engine, type KernelAddress } from './service.ts'
 import { followSize } from './terminal-size.ts'
@@ -46,7 +46,7 @@ export async function openTerminal(options: {
 }): Promise<Terminal> {
   const { docker, kernel, header, log } = options
   const client = randomUUID()
-  const exec = await docker.getContainer(kernel.containerId).exec({
+  const { exec, stream } = await startInTurn(docker, kernel.containerId, {
     Cmd: ['/opt/berth/bin/berth-terminal', header.name],
     Env: ['TERM=xterm-256color', 'COLORTERM=truecolor', `${CLIENT}=${client}`],
     User: kernel.user,
@@ -57,7 +57,6 @@ export async function openTerminal(options: {
     AttachStderr: true,
     Tty: true,
   })
-  const stream = await exec.start({ hijack: true, stdin: true, Tty: true })
   const end = new AbortController()
   const resize = followSize(
     ({ cols, rows }) => exec.resize({ w: cols, h: rows }),

@@ -55,7 +55,10 @@ test('a client here that connects from an address of the network hides its user'
 
 test('nothing is told of other networks, of users outside the namespace, and without tables', () => {
   expect(peerIn(row('0200000A:9C40', '0300000A:20D0', 1000), ends('10.0.0.2', '10.0.0.3'))).toBeNull()
-  expect(peerIn(row('0100007F:9C40', '0100007F:20D0', 65_534), FOUR)).toBeNull()
+  const nobody = row('0100007F:9C40', '0100007F:20D0', 65_534)
+  expect(peerIn(nobody, FOUR)).toBeNull()
+  // Where every user is known, the number is that of the user `nobody`.
+  expect(peerIn(nobody, FOUR, true)).toBe(65_534)
   expect(peerIn(undefined, FOUR)).toBeNull()
 })
 

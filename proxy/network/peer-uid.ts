@@ -1,7 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { type Socket } from 'node:net'
 import { ESTABLISHED, hexOf, LOOPBACK_6, mapped, readTcpTables, type TcpEnd, tcpRows } from './tcp-table.ts'
 
-/** The kernel's stand-in for users that the namespace of this process does not know. */
+/** The kernel's stand-in for users that the namespace of this process does not know; else the user `nobody`, whom programs run as. */
 const UNKNOWN_UID = 65_534
 const ROOT = 0
 /** The table is read in pieces, so a row can be missed while others are added and removed. */
@@ -22,7 +23,7 @@ export async function uidOfPeer(socket: Ends): Promise<number | 'hidden' | null>
   const { remoteAddress, remotePort, localAddress, localPort } = socket
   const ends = { remoteAddress, remotePort, localAddress, localPort }
   for (let look = 1; ; look++) {
-    const found = peerIn(await readTcpTables(), ends)
+    const found = peerIn(await readTcpTables(), ends, await knowsAllUsers())
     if (found !== 'hidden' || look === LOOKS) return found
   }
 }
@@ -38,9 +39,9 @@ export async function isOfOtherUser(socket: Ends): Promise<boolean> {
 
 /**
  * Decides which user opened a connection. @param table text of /proc/net/tcp and tcp6; undefined if there is none @param ends addresses and
- * ports as seen from our end
+ * ports as seen from our end @param knowsAll whether the namespace of this process has all users
  */
-export function peerIn(table: string | undefined, ends: Ends): number | 'hidden' | null {
+export function peerIn(table: string | undefined, ends: Ends, knowsAll = false): number | 'hidden' | null {
   if (table === undefined) return null
   const { remoteAddress = '', remotePort, localAddress = '', localPort } = ends
   const from = formsOf(remoteAddress)
@@ -55,7 +56,13 @@ export function peerIn(table: string | undefined, ends: Ends): number | 'hidden'
   )
   const [row] = rows
   if (row === undefined || rows.some(({ state, uid }) => state !== ESTABLISHED || uid !== row.uid)) return 'hidden'
-  return row.uid === UNKNOWN_UID ? null : row.uid
+  return row.uid === UNKNOWN_UID && !knowsAll ? null : row.uid
+}
+
+/** Whether this process is in the first namespace of users, which has no stand-in. */
+async function knowsAllUsers(): Promise<boolean> {
+  const map = await readFile('/proc/self/uid_map', 'utf8').catch(() => '')
+  return /^\s*0\s+0\s+4294967295\s*$/.test(map)
 }
 
 /** Forms of a loopback address in the table; none for all others. Clients of IPv4 may have a socket of IPv6. */
