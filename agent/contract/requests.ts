@@ -45,6 +45,11 @@ export const KernelSpec = z.object({
   clusterSize: z.int().min(1).optional(),
   /** The network between the hosts of the session; left out where all its kernels are on this agent. Older agents ignore it. */
   cluster: ClusterNetwork.optional(),
+  /**
+   * Secret of the session and attempt, from which its kernels derive the SSH keys that they share. Left out for a single kernel, and by
+   * older managers; never kept in a label.
+   */
+  clusterSeed: TextUpTo(128).optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: TextUpTo(LONGEST_NAME) }),
   resourceGroup: TextUpTo(LONGEST_NAME),

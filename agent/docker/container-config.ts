@@ -1,6 +1,7 @@
 import { type ContainerCreateOptions, type MountSettings } from 'dockerode'
-import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
-import { AppError, because, clusterRoles } from '#manager/contract'
+import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER, SSHD_PORT } from '#agent/contract'
+import { AppError, because } from '#manager/contract'
+import { clusterAdvice, clusterEnvironment, isCluster } from './cluster-environment.ts'
 import { processLimit } from './process-limit.ts'
 import { gpuOptions, type GpuRequest } from './gpu-request.ts'
 import { type GpuShare, shareEnvironment } from './share-environment.ts'
@@ -117,9 +118,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     ),
     // Docker takes an empty list as "without the image's entry point".
     Entrypoint: [],
-    Cmd: plan.hasStart
-      ? [BUSYBOX, 'sh', '-c', startScript(BUSYBOX, SHELL), 'berth', ...mainProcess(spec, plan.imageProgram)]
-      : mainProcess(spec, plan.imageProgram),
+    Cmd: [...before(spec, plan), ...mainProcess(spec, plan.imageProgram)],
     Labels: { ...plan.labels },
     // If left out, the image's health check would run.
     Healthcheck: { Test: ['NONE'] },
@@ -148,6 +147,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/profile.sh`, Target: '/etc/profile.d/00-berth.sh', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
+        ...(isCluster(spec) ? [clientSettings(plan.paths.etc)] : []),
         ...(plan.homeVolumes ?? []).map(volume => homeVolume(volume, plan.labels)),
         ...plan.folders.map(({ source, target, readOnly }): MountSettings => ({
           Type: 'bind',
@@ -170,6 +170,14 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
 
 /** Size of each of the three files in which the engine keeps a log. @param logMib size that can be read after the end */
 export const engineFileMib = (logMib = 0) => Math.max(logMib, 10)
+
+/** Settings of the SSH client of a kernel that has others. */
+const clientSettings = (etc: string): MountSettings => ({
+  Type: 'bind',
+  Source: `${etc}/ssh_config`,
+  Target: '/etc/ssh/ssh_config',
+  ReadOnly: true,
+})
 
 function laterFolders(Source: string): MountSettings {
   return { Type: 'bind', Source, Target: LATER_FOLDERS, ReadOnly: true, BindOptions: LATER }
@@ -236,6 +244,7 @@ export function sessionEnvironment(
     BERTH_SESSION_ID: spec.sessionId,
     BERTH_SESSION_NAME: spec.sessionName,
     ...clusterEnvironment(spec),
+    ...clusterAdvice(spec, isSet),
     ...shareEnvironment(shares, isSet),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
     ...gpus.environment,
@@ -264,34 +273,6 @@ function searchPath(path: string): string {
   return [...own, ...(own.includes(USER_PROGRAMS) ? [] : [USER_PROGRAMS]), `${TOOLBOX}/bin`].join(':')
 }
 
-const isCluster = ({ clusterSize = 1 }: KernelSpec) => clusterSize > 1
-
-/** Variables with the names under which the kernels of one session find each other, on the network that they alone share. */
-function clusterEnvironment(spec: KernelSpec): Record<string, string> {
-  if (!isCluster(spec)) return {}
-  const { clusterSize = 1, role } = spec
-  return {
-    BERTH_CLUSTER_SIZE: String(clusterSize),
-    BERTH_CLUSTER_ROLE: role,
-    BERTH_CLUSTER_HOSTS: clusterRoles(clusterSize).join(','),
-    BERTH_CLUSTER_INDEX: String(clusterRoles(clusterSize).indexOf(role)),
-    ...namesOfBackendAi(role, clusterSize),
-  }
-}
-
-/** Names of the same facts in sessions of Backend.AI, whose programs then run unchanged. */
-function namesOfBackendAi(role: string, size: number): Record<string, string> {
-  const [, kind = '', index = '1'] = /^([a-z]+)(\d+)$/.exec(role) ?? []
-  return {
-    BACKENDAI_CLUSTER_SIZE: String(size),
-    BACKENDAI_CLUSTER_REPLICAS: size === 1 ? 'main:1' : `main:1,sub:${size - 1}`,
-    BACKENDAI_CLUSTER_HOSTS: clusterRoles(size).join(','),
-    BACKENDAI_CLUSTER_ROLE: kind,
-    BACKENDAI_CLUSTER_IDX: index,
-    BACKENDAI_CLUSTER_HOST: role,
-  }
-}
-
 /** Whether a device belongs to the simulated plugin; such devices exist in the accounting only. */
 export function isSimulated(uuid: string): boolean {
   return uuid.startsWith('SIM-')
@@ -313,6 +294,21 @@ function mainProcess(spec: KernelSpec, program: ImageProgram): string[] {
   if (command.length === 0) return [BUSYBOX, 'sleep', 'infinity']
   return (spec.kind ?? 'batch') === 'batch' ? command : [BUSYBOX, 'sh', '-c', RUN_AND_STAY, 'berth', ...command]
 }
+
+/** Scripts that run before the main process and replace themselves with it. */
+function before(spec: KernelSpec, { hasStart }: Pick<ContainerPlan, 'hasStart'>): string[] {
+  return [
+    ...(isCluster(spec) ? [BUSYBOX, 'sh', '-c', WITH_SSH, 'berth'] : []),
+    ...(hasStart ? [BUSYBOX, 'sh', '-c', startScript(BUSYBOX, SHELL), 'berth'] : []),
+  ]
+}
+
+/**
+ * Shell script that starts the SSH server, through which the kernels of a session reach each other. The server is no child of the command,
+ * which may wait for all its children.
+ */
+const WITH_SSH = `(${TOOLBOX}/bin/berth-sshd ${SSHD_PORT} < /dev/null > /dev/null 2>&1 &)
+exec "$@"`
 
 /** The start-up command, or the program of the image. Empty if there is none. */
 function commandOf({ startupCommand, runImageCommand }: KernelSpec, program: ImageProgram): string[] {

@@ -8,18 +8,20 @@ import { type HeldImage } from './pull.ts'
 export interface ImageAccounts {
   readonly accounts: readonly ImageAccount[]
   readonly groups: readonly ImageGroup[]
+  /** Settings of its SSH client, which those of a session with several kernels precede; empty if it has none. */
+  readonly sshConfig: string
 }
 
 /** Accounts of images, each image read once: an image never changes under its id. */
 export interface AccountsOfImages {
   /**
-   * Accounts and groups in `/etc/passwd` and `/etc/group` of the image. Never fails: without them, a session has its own accounts
+   * Accounts and groups in `/etc/passwd` and `/etc/group` of the image, and its `/etc/ssh/ssh_config`. Never fails: without them, a session has its own accounts
    * alone, and the log says why.
    */
   of(image: Pick<HeldImage, 'id' | 'volumes'>): Promise<ImageAccounts>
 }
 
-export const NO_ACCOUNTS: ImageAccounts = { accounts: [], groups: [] }
+export const NO_ACCOUNTS: ImageAccounts = { accounts: [], groups: [], sshConfig: '' }
 
 const MOST_FILE_BYTES = 256 * 2 ** 10
 const KEPT_IMAGES = 100
@@ -40,16 +42,16 @@ export function createAccountsOfImages(
   const byImage = new Map<string, Promise<ImageAccounts>>()
 
   async function read(image: Pick<HeldImage, 'id' | 'volumes'>): Promise<ImageAccounts> {
-    const [passwd, group] = await withImageFiles(engine, { ...image, reader }, async container => {
+    const [passwd, group, sshConfig] = await withImageFiles(engine, { ...image, reader }, async container => {
       const text = async (path: string) =>
         (await readImageFile(container, path, MOST_FILE_BYTES))?.toString('utf8') ?? ''
-      return [await text('/etc/passwd'), await text('/etc/group')] as const
+      return [await text('/etc/passwd'), await text('/etc/group'), await text('/etc/ssh/ssh_config')] as const
     })
     const [accounts, groups] = [readAccountLines(passwd), readGroupLines(group)]
     const leftOut = { accounts: accounts.leftOut, groups: groups.leftOut }
     if (accounts.leftOut + groups.leftOut > 0)
       log.info({ image: image.id, leftOut }, 'lines of accounts of an image were left out')
-    return { accounts: accounts.found, groups: groups.found }
+    return { accounts: accounts.found, groups: groups.found, sshConfig }
   }
 
   function reading(image: Pick<HeldImage, 'id' | 'volumes'>): Promise<ImageAccounts> {

@@ -7,8 +7,10 @@ import { NOTES, SCRIPT } from '../docker/start-script.ts'
 import { type ImageAccounts, NO_ACCOUNTS } from '../images/image-accounts.ts'
 import { unlessFull } from '../unless-full.ts'
 import { groupFile, passwdFile, SHELL } from './account-files.ts'
+import { type Cluster, CLUSTER_FILES, hostfile, knownHosts, sshConfig, WAIT_FOR } from './cluster-files.ts'
+import { type ClusterKeys, clusterKeysOf } from './cluster-keys.ts'
 import { KERNEL_DIRECTORY } from './homes.ts'
-import { createKeyPair, type KeyPair } from './key-pair.ts'
+import { createKeyPair } from './key-pair.ts'
 import { environmentFile, PROFILE } from './login-files.ts'
 import { putFile } from './put-file.ts'
 import { unlessMissing } from '../unless-missing.ts'
@@ -16,9 +18,12 @@ import { unlessMissing } from '../unless-missing.ts'
 /** The files of a kernel besides its home. Which they are, and the threat model, is in `kernel-files.ts`. */
 export interface ControlFiles {
   /** Creates the key pairs and all mounted files, except the home. */
-  createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
-  /** Adds the accounts of the image to those of the session. Call it before the container starts, after `createControl`. */
-  writeAccounts(kernelId: string, image: ImageAccounts): Promise<void>
+  createControl(kernelId: string, authorizedKeys: readonly string[], cluster?: ClusterOfKernel): Promise<KernelSsh>
+  /**
+   * Adds the accounts of the image to those of the session, and its settings of SSH to those of the cluster. Call it before the container
+   * starts, after `createControl`.
+   */
+  writeAccounts(kernelId: string, image: ImageAccounts, cluster?: Cluster): Promise<void>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
   /**
    * Writes the files that the main process reads first: notes for the log, and the owner's start-up script. @returns whether there are any
@@ -33,6 +38,12 @@ export interface ControlFiles {
   writeSecrets(kernelId: string, secrets: Readonly<Record<string, string>>): Promise<void>
   /** Records for the programs of a kernel when its session will be interrupted (ISO 8601); null: never. @returns whether this changed */
   setInterruption(kernelId: string, at: string | null): Promise<boolean>
+}
+
+/** A session of several kernels, as one of them sees it. */
+export interface ClusterOfKernel extends Cluster {
+  /** Secret from which the kernels derive their keys; undefined: an older manager sent none, and each kernel has keys of its own. */
+  readonly seed: string | undefined
 }
 
 /** Control files, for the agent's own use too. */
@@ -82,12 +93,24 @@ export function createControlFiles({ kernels, scratch, user: ownerOf, inTurn }: 
   const put = (path: string, content: string, mode: number, owner?: SessionUser) =>
     putFile(path, content, { mode, owner: asRoot ? owner : undefined })
 
-  async function putAccounts(kernelId: string, image: ImageAccounts): Promise<void> {
+  async function putAccounts(kernelId: string, image: ImageAccounts, cluster?: Cluster): Promise<void> {
     const user = await ownerOf()
     await Promise.all([
+      ...(cluster ? [put(kernelPath(kernelId, 'etc', 'ssh_config'), sshConfig(cluster, image.sshConfig), 0o644)] : []),
       put(kernelPath(kernelId, 'etc', 'passwd'), passwdFile(user, image), 0o644),
       put(kernelPath(kernelId, 'etc', 'group'), groupFile(user, image), 0o644),
     ])
+  }
+
+  /** Files with which the kernels of a session log in to each other. */
+  function putCluster(control: string, cluster: Cluster, { host, login, to }: KeysOfCluster): Promise<void>[] {
+    const { login: key, known, wait, hosts } = CLUSTER_FILES
+    return [
+      put(join(control, key), login.private, 0o600, to),
+      put(join(control, known), knownHosts(cluster, host.public), 0o644),
+      put(join(control, wait), WAIT_FOR, 0o644),
+      put(join(control, hosts), hostfile(cluster), 0o644),
+    ]
   }
 
   return {
@@ -103,10 +126,10 @@ export function createControlFiles({ kernels, scratch, user: ownerOf, inTurn }: 
       return filesOf !== undefined && KERNEL_DIRECTORY.test(filesOf) ? filesOf : undefined
     },
     remove: kernelId => rm(kernelPath(kernelId), { recursive: true, force: true }),
-    createControl: (kernelId, authorizedKeys) =>
+    createControl: (kernelId, authorizedKeys, cluster) =>
       inTurn(kernelId, async () => {
         const to = await ownerOf()
-        const { host, login, ssh } = await makeKeys(kernelId)
+        const { host, login, ssh } = await makeKeys(kernelId, cluster?.seed)
         const [control, etc] = await Promise.all([makeControl(kernelId, 'run'), makeControl(kernelId, 'etc')])
         await Promise.all([control, etc].map(path => chmod(path, 0o755)))
         const keys = [login.public, ...authorizedKeys.map(key => key.trim()).filter(key => /^[^\r\n]+$/.test(key))]
@@ -114,7 +137,8 @@ export function createControlFiles({ kernels, scratch, user: ownerOf, inTurn }: 
           put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600),
           put(join(control, 'ssh_host_ed25519_key'), host.private, 0o600, to),
           put(join(control, 'authorized_keys'), `${keys.join('\n')}\n`, 0o644),
-          putAccounts(kernelId, NO_ACCOUNTS),
+          putAccounts(kernelId, NO_ACCOUNTS, cluster),
+          ...(cluster ? putCluster(control, cluster, { host, login, to }) : []),
           put(join(etc, 'shells'), `${SHELL}\n/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n`, 0o644),
           put(join(etc, 'profile.sh'), PROFILE, 0o644),
         ])
@@ -175,8 +199,19 @@ export function createControlFiles({ kernels, scratch, user: ownerOf, inTurn }: 
   }
 }
 
-async function makeKeys(kernelId: string): Promise<{ host: KeyPair; login: KeyPair; ssh: KernelSsh }> {
-  const [host, login] = await Promise.all([createKeyPair(`berth ${kernelId}`), createKeyPair('id_container')])
+interface KeysOfCluster extends ClusterKeys {
+  /** Owner of the private key. */
+  readonly to: SessionUser
+}
+
+/** @param seed of the session, if its kernels share their keys */
+async function makeKeys(kernelId: string, seed?: string): Promise<ClusterKeys & { ssh: KernelSsh }> {
+  const { host, login } = seed === undefined ? await newKeys(kernelId) : clusterKeysOf(seed)
   const ssh = { user: 'work', hostKey: host.public, privateKey: login.private, publicKey: login.public }
   return { host, login, ssh }
+}
+
+async function newKeys(kernelId: string): Promise<ClusterKeys> {
+  const [host, login] = await Promise.all([createKeyPair(`berth ${kernelId}`), createKeyPair('id_container')])
+  return { host, login }
 }

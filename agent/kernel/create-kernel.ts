@@ -40,6 +40,7 @@ import { removeContainer } from '../docker/remove-container.ts'
 import { type FoundContainer, inspectContainer, listContainers } from './containers.ts'
 import { placeDotfiles } from './dotfiles.ts'
 import { type KeptLogs } from './kept-logs.ts'
+import { type ClusterOfKernel } from './control-files.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type LiveFolders } from './live-folders.ts'
 import { startFailure } from './start-failure.ts'
@@ -132,6 +133,7 @@ async function build(
   image: HeldImage,
 ): Promise<CreatedKernel> {
   const { engine, networks, clusters, files, liveFolders, toolbox, devices, trust } = deps
+  const cluster = clusterOf(spec)
   // The first start of an image reads them, while everything else is created.
   const accounts = deps.accounts.of(image)
   // A container left by an agent that crashed while undoing an attempt may hold the network and the devices.
@@ -141,7 +143,7 @@ async function build(
   const [toolboxVolume, user, ssh, network, place, gpus] = await allDone([
     toolbox.volume(),
     files.user(),
-    files.createControl(spec.kernelId, spec.authorizedKeys),
+    files.createControl(spec.kernelId, spec.authorizedKeys, cluster),
     networkFree.then(() => networks.create(label, label.managerId)),
     cleared.then(() => liveFolders.prepare(spec.kernelId)),
     devices.request(spec),
@@ -187,7 +189,7 @@ async function build(
   const [container] = await allDone([
     engine.calls.createContainer(config),
     files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, { gpus, shares })),
-    accounts.then(found => files.writeAccounts(spec.kernelId, found)),
+    accounts.then(found => files.writeAccounts(spec.kernelId, found, cluster)),
   ])
   for (const volume of homeVolumes) await ownFilled(volume, user)
   await clusters.attach(container.id, label)
@@ -215,6 +217,12 @@ async function build(
   signal.throwIfAborted()
   await files.ownScratch(spec.kernelId)
   return { container: found, ssh }
+}
+
+/** The session of the kernel, if it has several. */
+function clusterOf({ clusterSize: size = 1, clusterSeed: seed, slots }: KernelSpec): ClusterOfKernel | undefined {
+  if (size === 1) return undefined
+  return { size, seed, slots: slots['cuda.device'] ?? Math.max(1, Math.floor((slots.cpu ?? 0) / 1000)) }
 }
 
 /** Finds the folders of the session on this host, gives them to the user of sessions, and creates their mount points in the home. */

@@ -18,6 +18,7 @@ import { type SessionUser } from '../docker/container-config.ts'
  *     scratch/<kernel>/            its home, mounted at /home/work; removed some time after the end, in the background, as
  *     scratch/<kernel>.removed/
  *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment, start-up script
+ *     kernels/<kernel>/run/{id_cluster,known_hosts,hostfile,wait-for}  of a session with several kernels, see cluster-files.ts
  *     kernels/<kernel>/run/interruption  while an interruption of the session is announced: its time
  *     kernels/<kernel>/etc/        passwd, group, shells and a start file of shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted

@@ -1,4 +1,4 @@
-import { type AgentId, type ManagerId } from '#manager/contract'
+import { type AgentId, type ManagerId, type SessionId } from '#manager/contract'
 import { type KernelLabel, type KernelSpec } from '#agent/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
 
@@ -17,9 +17,12 @@ export interface KernelSigner {
   sign(spec: KernelSpec, agentId: AgentId): string
   /** Whether a manager of this Berth signed the label for this agent. */
   isSigned(label: KernelLabel, agentId: AgentId): boolean
+  /** The secret from which the kernels of a session derive the SSH keys that they share: the same in each repeated request, and kept nowhere. */
+  clusterSeed(sessionId: SessionId, attempt: number): string
 }
 
 const PURPOSE = 'kernel'
+const PURPOSE_OF_SEED = 'cluster-ssh'
 
 export function createKernelSigner(box: Pick<SecretBox, 'mac' | 'isMac'>, managerId: ManagerId): KernelSigner {
   return {
@@ -29,6 +32,7 @@ export function createKernelSigner(box: Pick<SecretBox, 'mac' | 'isMac'>, manage
       label.agentId === agentId &&
       label.managerSignature !== undefined &&
       box.isMac(label.managerSignature, factsOf(label), PURPOSE),
+    clusterSeed: (sessionId, attempt) => box.mac(`${managerId}/${sessionId}/${attempt}`, PURPOSE_OF_SEED),
   }
 }
 

@@ -47,6 +47,7 @@ function aCluster(size: number, changes: Partial<KernelSpec> = {}): KernelSpec[]
       kernelId: KernelId.parse(randomUUID()),
       role,
       clusterSize: size,
+      clusterSeed: `seed of ${sessionId}`,
       slots: { cpu: 100, mem: 32 * 2 ** 20 },
       startupCommand: SERVE,
       ...changes,
@@ -79,6 +80,16 @@ describe('a session of three kernels', () => {
     expect(environment).toContain('BERTH_CLUSTER_HOSTS=main1,sub1,sub2\n')
     expect((await execIn(main.containerId, '/opt/berth/bin/busybox', 'hostname')).stdout).toBe('main1\n')
 
+    // By SSH without a password or a question, from the first moment on.
+    const indexOf = (containerId: string, role: string) =>
+      execIn(containerId, '/opt/berth/bin/ssh', role, 'echo $BERTH_CLUSTER_INDEX')
+    const [, sub] = containers
+    expect(await indexOf(main.containerId, 'sub2')).toEqual({ stdout: '2\n', exitCode: 0 })
+    expect(await indexOf(sub?.containerId ?? '', 'main1')).toEqual({ stdout: '0\n', exitCode: 0 })
+    expect((await execIn(main.containerId, 'cat', '/run/berth/hostfile')).stdout).toBe(
+      'main1 slots=1\nsub1 slots=1\nsub2 slots=1\n',
+    )
+
     const others = aCluster(2)
     const [stranger] = await create(others)
     if (!stranger) throw new Error('no stranger')
@@ -86,6 +97,17 @@ describe('a session of three kernels', () => {
     // By its address, because names are those of the own session. From version 28 on, Docker drops traffic between networks before our
     // rules can refuse it.
     const address = await addressOf(main.containerId)
+    const keys = ['-i', '/run/berth/id_cluster', '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null']
+    const { exitCode } = await execIn(
+      stranger.containerId,
+      '/opt/berth/bin/ssh',
+      ...keys,
+      '-p',
+      '2222',
+      address,
+      'true',
+    )
+    expect(exitCode).toBe(255)
     expect((await say(stranger.containerId, address)).stdout).not.toContain('I am')
     expect((await say(stranger.containerId, 'sub2')).stdout).not.toContain('I am')
   })

@@ -38,7 +38,7 @@ export interface StartDeps {
   readonly pullOf: Registries['pullOf']
   /** The image as the agent takes it from another one, and the transfer while it does. */
   readonly transfers: SessionTransfers
-  readonly signer: Pick<KernelSigner, 'sign'>
+  readonly signer: Pick<KernelSigner, 'sign' | 'clusterSeed'>
   /** Dotfiles and start-up script of the owner. */
   readonly startFiles: Pick<StartFiles, 'of'>
   readonly starts: StartsInFlight
@@ -141,14 +141,18 @@ export function createStart(deps: StartDeps) {
         { ...parts, devices: devices.get(kernel.id) ?? [] },
         pull.manifestDigest,
       )
-      const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }
+      const isOnly = session.cluster_size === 1
+      const spec = {
+        ...unsigned,
+        ...(isOnly ? {} : { clusterSeed: deps.signer.clusterSeed(session.id, session.attempt) }),
+        managerSignature: deps.signer.sign(unsigned, agentId),
+      }
       const { preparingMs: prepareWithinMs } = timings
       const offer = offers.get(agentId)
       // An older agent does not know offers, and asks the registry.
       const source = { ...(offer ? { offer } : {}), ...(pull.auth ? { registryAuth: pull.auth } : {}) }
       const input = { spec, startWithinMs, prepareWithinMs, ...source }
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
-      const isOnly = session.cluster_size === 1
       const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED, isOnly }
       // The kernel runs even if that cannot be written now: its agent repeats it in the next report.
       await outcomes.markRunning(session.id, started).catch((error: unknown) => {
