@@ -31,10 +31,10 @@ export function addQueueCommand(program: Command): void {
     })
 }
 
-function reservationText({ session, agent, needed, held, expectedBy }: Reservation): string {
+function reservationText({ session, agents, needed, held, expectedBy }: Reservation): string {
   const start = expectedBy === null ? 'at a time that is not known' : `at ${expectedBy} at the latest`
   const who = `${session.name} of ${session.ownerEmail}`
-  return `Held on ${agent.name} for ${who}: needed ${amounts(needed)}; free so far ${amounts(held)}. The session starts ${start}.`
+  return `Held on ${agents.map(({ name }) => name).join(', ')} for ${who}: needed ${amounts(needed)}; free so far ${amounts(held)}. The session starts ${start}.`
 }
 
 const queueTable = (items: readonly Session[]) =>

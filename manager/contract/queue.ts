@@ -10,14 +10,17 @@ export type QueueOrder = (typeof QUEUE_ORDERS)[number]
 export const QueueSort = sortBy(QUEUE_ORDERS)
 export type QueueSort = z.infer<typeof QueueSort>
 
-/** Capacity of one agent that is reserved for a session that has waited long. A resource group has at most one reservation. */
+/** Capacity of agents that is reserved for a session that has waited long. A resource group has at most one reservation. */
 export const Reservation = z
   .object({
     resourceGroup: ResourceGroupName,
     session: z.object({ id: SessionId, name: z.string(), ownerEmail: z.string() }),
-    agent: z.object({ id: AgentId, name: z.string() }),
+    agent: z.object({ id: AgentId, name: z.string() }).describe('The agent; of several, the first one.'),
+    agents: z
+      .array(z.object({ id: AgentId, name: z.string() }))
+      .describe('All agents: more than one for a session over several hosts that no single one could hold.'),
     needed: WireSlots.describe('Amounts of all kernels of the session together.'),
-    held: WireSlots.describe('The part of them that is free on the agent, and so held now; the rest is still in use.'),
+    held: WireSlots.describe('The part of them that is free on the agents, and so held now; the rest is still in use.'),
     devices: z
       .array(z.object({ uuid: z.string(), slot: z.enum(SLOT_NAMES), amount: z.string(), held: z.string() }))
       .describe(

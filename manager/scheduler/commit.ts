@@ -5,7 +5,12 @@ import { insertKernelDevices } from '../store/sessions/kernels.ts'
 import { listScopedSessions, listScopes, lockLimits, scopeIdsOf } from '../store/quotas/limits.ts'
 import { type Store } from '../store/open-store.ts'
 import { holdPause } from '../store/operation/pause.ts'
-import { lockPending, markScheduled } from '../store/sessions/placements.ts'
+import {
+  countFreeClusterNetworks,
+  lockClusterNetworks,
+  lockPending,
+  markScheduled,
+} from '../store/sessions/placements.ts'
 import { findResourceGroup, lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { lowerMounts } from '../store/sessions/rights.ts'
@@ -68,7 +73,7 @@ async function commitBatch(
   )
   const waiting = placements.filter(placement => pending.has(placement.sessionId))
   const fitting = await dropOverLimit(trx, resourceGroup, dropOversubscribed(waiting, agents), agents)
-  const rightful = await dropWithdrawn(trx, fitting, rights)
+  const rightful = await dropWithoutNetwork(trx, await dropWithdrawn(trx, fitting, rights))
   if (rightful.length === 0) return []
   return writePlacements(trx, rightful, names)
 }
@@ -76,6 +81,14 @@ async function commitBatch(
 /** Whether the chosen agent still accepts sessions of the group. An admin may have moved, closed or revoked it since. */
 const takesSessions = ({ resource_group, status, schedulable }: AgentRow, resourceGroup: string): boolean =>
   resource_group === resourceGroup && status !== 'REVOKED' && schedulable
+
+/** Keeps the sessions over several hosts for which there are networks: another group may have taken the last ones since the plan. */
+async function dropWithoutNetwork(trx: Db, placements: readonly Placement[]): Promise<readonly Placement[]> {
+  if (placements.every(({ hosts }) => hosts === undefined)) return placements
+  await lockClusterNetworks(trx)
+  let left = await countFreeClusterNetworks(trx)
+  return placements.filter(({ hosts }) => hosts === undefined || left-- > 0)
+}
 
 /** Keeps the placements whose owners still have the rights, and makes mounts read-only that may now only be read. */
 async function dropWithdrawn(

@@ -21,7 +21,7 @@ import { listDependencies } from '../store/sessions/dependencies.ts'
 import { readArchitectures, readImageDigests } from '../store/images/images.ts'
 import { type ScopedSession } from '../store/quotas/limits.ts'
 import { readClock } from '../store/clock.ts'
-import { readHoldings } from '../store/sessions/placements.ts'
+import { countFreeClusterNetworks, readHoldings } from '../store/sessions/placements.ts'
 import { listMortalKernels } from '../store/sessions/occupants.ts'
 import { readPullable } from '../store/images/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/quotas/resource-groups.ts'
@@ -155,9 +155,12 @@ export async function readGroup(
     spreadClusters,
     interruption: rules,
   } = group?.options ?? {}
+  const mayCrossHosts = forecast !== undefined || pending.some(({ cluster_mode: mode }) => mode === 'multi-host')
+  const freeHostNetworks = mayCrossHosts ? await countFreeClusterNetworks(db) : undefined
   const snapshot: GroupSnapshot = {
     agents,
     now,
+    ...defined({ freeHostNetworks }),
     active: group?.active ?? true,
     notice: group?.notice ?? '',
     options: {

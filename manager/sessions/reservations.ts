@@ -1,4 +1,5 @@
 import {
+  addSlots,
   type AgentId,
   formatAmount,
   formatSlots,
@@ -24,24 +25,36 @@ export async function readReservations(
   const agents = (
     await findAgents(
       db,
-      seen.map(({ agentId }) => agentId),
+      seen.flatMap(one => partsOf(one).map(({ agentId }) => agentId)),
     )
   ).flatMap(agent => agent ?? [])
   const occupancy = await readOccupancy(db, agents, presence)
   const names = new Map(agents.map(({ id, name }) => [id, name]))
-  return seen.map(reservation => toReservation(reservation, names, occupancy.get(reservation.agentId)))
+  return seen.map(reservation => toReservation(reservation, names, occupancy))
+}
+
+/** What is reserved on each agent. */
+function partsOf({ agentId, parts, requested, clusterSize, devices }: ReservationOf) {
+  const one = { agentId, requested, clusterSize, devices }
+  return parts?.map(({ kernels, ...part }) => ({ ...part, requested, clusterSize: kernels })) ?? [one]
 }
 
 function toReservation(
-  { resourceGroup, sessionId, name, owner, agentId, since, reason, ...held }: ReservationOf,
+  reservation: ReservationOf,
   names: ReadonlyMap<AgentId, string>,
-  occupancy: Occupancy | undefined,
+  occupancy: ReadonlyMap<AgentId, Occupancy>,
 ): Reservation {
-  const { needed, slots, devices } = heldNow(held, occupancy)
+  const { resourceGroup, sessionId, name, owner, agentId, since, reason } = reservation
+  const parts = partsOf(reservation)
+  const held = parts.map(part => heldNow(part, occupancy.get(part.agentId)))
+  const needed = totalOf(reservation)
+  const slots = held.map(part => part.slots).reduce<ResourceSlots>(addSlots, {})
+  const devices = held.flatMap(part => part.devices)
   return {
     resourceGroup,
     session: { id: sessionId, name, ownerEmail: owner.email },
     agent: { id: agentId, name: names.get(agentId) ?? '' },
+    agents: parts.map(part => ({ id: part.agentId, name: names.get(part.agentId) ?? '' })),
     needed: formatSlots(needed),
     held: formatSlots(slots),
     devices: devices.map(({ uuid, slot, amount, free }) => ({

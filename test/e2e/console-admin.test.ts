@@ -175,6 +175,7 @@ test('a long queue comes page by page, sorted by the server; what is held is nam
       resourceGroup: 'default',
       session: { id: first.id, name: first.name, ownerEmail: 'ada@example.org' },
       agent: { id: agentId(1), name: 'gpu-1' },
+      agents: [{ id: agentId(1), name: 'gpu-1' }],
       needed: { 'cuda.device': '2' },
       held: { 'cuda.device': '1' },
       devices: [],

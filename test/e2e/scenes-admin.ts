@@ -155,6 +155,7 @@ const RESERVATION: Reservation = {
   resourceGroup: 'default',
   session: { id: aSession(1).id, name: aSession(1).name, ownerEmail: aSession(1).ownerEmail },
   agent: { id: agentId(1), name: AGENTS[0]?.name ?? '' },
+  agents: [{ id: agentId(1), name: AGENTS[0]?.name ?? '' }],
   needed: { cpu: '16', mem: String(128 * GIB), 'cuda.device': '2' },
   held: { cpu: '16', mem: String(96 * GIB), 'cuda.device': '1' },
   devices: [],

@@ -131,6 +131,8 @@ export const SESSION_CAUSES = {
     'Needs room for {needed} containers at the same time (the hosts have room for {available}). It starts once other sessions have ended.',
   gang_too_large:
     'Needs room for {needed} containers (all hosts together have room for {available} at most). Ask for fewer, or for smaller ones.',
+  host_networks_used:
+    'All networks between hosts are in use. It starts once another session over several hosts has ended.',
   hosts_not_connected:
     'No single host has room for all containers, and {count, plural, one {only one host has} other {too few hosts have}} an address in a private network between hosts. Ask the administrator to set it, or ask for less.',
   needs_free: 'Needs {needed} (at most {available} free).',
@@ -152,6 +154,9 @@ export const SESSION_CAUSES = {
   needs_of_domain: 'Needs {needed}; domain "{name}" has {left} left of {limit}.',
   kept_on_host: 'What is free on host {host} is reserved for a session that has waited longer.',
   reserved_on_host: 'Next in line on {host}.',
+  reserved_on_hosts: 'Next in line on {hosts}, with room for {room} of its {needed} containers so far.',
+  start_unknown: 'The time of the start is not known.',
+  starts_by: 'It starts by {time} at the latest.',
   start_unknown_away: '{host} is not connected, so the time is not known.',
   start_unknown_amounts: 'Waits for {amounts} on {host}; the time is not known.',
   start_unknown_device: 'Waits for room on one device of {host}; the time is not known.',

@@ -53,7 +53,7 @@ export const fits = (freeCapacity: FreeCapacity, { requested, clusterSize, gpu }
 
 /** Whether the agent could still hold the session when empty, and still has the reserved devices. */
 export function stillThere(
-  { devices }: Reservation,
+  { devices }: Pick<Reservation, 'devices'>,
   { agent, empty }: AgentCapacities,
   session: PendingSession,
 ): boolean {

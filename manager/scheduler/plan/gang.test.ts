@@ -81,6 +81,20 @@ describe('a session over several hosts', () => {
     )
   })
 
+  test('waits while all networks between hosts are in use, unless one host has room for it', () => {
+    const agents = [1, 2, 3].map(n => inNetwork(n, { cpu: 2000 }))
+    const pending = [1, 2].map(n => aGang(n, { cpu: 1000 }, 3))
+    const { placements, reasons, queue } = decide({ agents, pending, freeHostNetworks: 1 })
+    expect(placements).toHaveLength(1)
+    expect(queue).toEqual([sessionId(2)])
+    expect(reasons.get(sessionId(2))).toMatchObject({
+      code: 'no_host_network',
+      message: 'All networks between hosts are in use. It starts once another session over several hosts has ended.',
+    })
+    const none = decide({ agents, pending: [aGang(1, { cpu: 1000 }, 2)], freeHostNetworks: 0 })
+    expect(none.placements).toMatchObject([{ agentId: agentId(1) }])
+  })
+
   test('a session for a single host does not use several', () => {
     const agents = [inNetwork(1, { cpu: 1000 }), inNetwork(2, { cpu: 1000 })]
     expect(decide({ agents, pending: [aSession(1, { cpu: 1000 }, { clusterSize: 2 })] }).placements).toEqual([])

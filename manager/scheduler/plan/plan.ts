@@ -2,14 +2,14 @@ import { type Reason, type ResourceSlots, type SessionId, type SlotName } from '
 import { AgentCapacities, fits, stillThere } from './agent-capacities.ts'
 import { ableAgents, AllowedAgents } from './allowed-agents.ts'
 import { Candidates } from './candidates.ts'
-import { chooseGang, mayCross, networked, roomFor } from './gang.ts'
+import { chooseGang, mayCross, mostKernels, networked, roomFor } from './gang.ts'
 import { closedReason } from './closed-reason.ts'
 import { chooseVictims, Gives, interruptingReason, mayStop, type OnAgent, type Victims } from './interruption.ts'
 import { Limits } from './limits.ts'
 import { canTake, dependencyReason, explain, gangReason, isAwaited, isWaitingFor } from './reasons.ts'
 import { remembered } from './remembered.ts'
 import { requestKey } from './request-keys.ts'
-import { reserve, reservedReason, startOf } from './reservation.ts'
+import { reserve, reservedGangReason, reservedReason, reserveGang, startOf } from './reservation.ts'
 import { type FreeCapacity } from './free-capacity.ts'
 import { type GpuNeed, mayGive, needKey } from './gpu-need.ts'
 import { type KindOfDevice } from './model-limits.ts'
@@ -27,6 +27,7 @@ import {
   type Placement,
   type Plan,
   type Reservation,
+  reservedParts,
   type Sequencer,
   totalOf,
 } from './snapshot.ts'
@@ -67,6 +68,8 @@ export class Pass {
   /** Representatives, one for each set of interchangeable agents. */
   readonly #before = new Map<readonly AgentCapacities[], readonly FreeCapacity[]>()
   #turn: number
+  /** Networks between hosts that are left. */
+  #hostNetworks: number
   #reservation: Reservation | undefined
   /** Time at which the held capacity is needed; Infinity if unknown. */
   #heldUntil = Infinity
@@ -94,6 +97,7 @@ export class Pass {
     const open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent, snapshot.options))
     this.#allowed = new AllowedAgents(open)
     this.#capacity = openCapacity(snapshot)
+    this.#hostNetworks = snapshot.freeHostNetworks ?? Infinity
     this.#turn = snapshot.agents.reduce((last, { turn }) => Math.max(last, turn ?? 0), 0)
     const { holding = [], options } = snapshot
     this.#holding = Map.groupBy(holding, ({ agentId }) => agentId)
@@ -283,23 +287,44 @@ export class Pass {
     const found = reservation && pending.find(session => session.id === reservation.sessionId)
     const holder = found && this.within(found)
     if (!reservation || !holder || holder.id === interrupting?.id || !this.#sequencer.reserves) return snapshot
-    // A limit or a dependency blocks the session, so more capacity would not help it: hold nothing.
+    // A limit, a dependency or the lack of a network blocks the session, so more capacity would not help it: hold nothing.
     if (!this.#limits.allows(holder) || isWaitingFor(holder)) return snapshot
-    const capacities = this.#allowed.for(holder).find(({ agent }) => agent.id === reservation.agentId)
+    if (reservation.parts && this.#hostNetworks <= 0) return snapshot
     const rest = { ...snapshot, pending: pending.filter(({ id }) => id !== holder.id) }
-    if (capacities && fits(capacities.now, holder)) this.#take(holder, capacities.now, true)
+    const capacities = this.#allowed.for(holder).find(({ agent }) => agent.id === reservation.agentId)
+    if (!reservation.parts && capacities && fits(capacities.now, holder)) this.#take(holder, capacities.now, true)
     else if (!this.#place(holder)) {
       // With an interruption no reservation is needed: free capacity there is held for the session as well.
       if (this.#beginInterruption(holder)) return rest
-      const place = capacities ?? this.#awaitedFor(holder, reservation)
-      const kept =
-        place && stillThere(reservation, place, holder) ? reservation : reserve(holder, this.#allowed.for(holder))
+      const kept = this.#isValid(reservation, holder) ? reservation : this.#reserve(holder, this.#allowed.for(holder))
       // No agent could hold the session even when empty: it queues like the others and gets its reason there.
-      if (!kept || this.#byId.get(kept.agentId)?.now.isHeld === true) return snapshot
+      if (!kept || this.#agentsOf(kept).some(({ now }) => now.isHeld)) return snapshot
       this.#hold(kept, holder)
       return rest
     }
     return withUsage(rest, holder)
+  }
+
+  /** Whether each agent of the reservation still takes the session, or is expected back, and still has what is reserved there. */
+  #isValid(reservation: Reservation, holder: PendingSession): boolean {
+    const allowed = this.#allowed.for(holder)
+    const several = reservation.parts && networked(allowed)
+    return reservedParts(reservation, holder).every(part => {
+      const on = (several ?? allowed).find(({ agent }) => agent.id === part.agentId)
+      const place = on ?? this.#awaitedFor(holder, part)
+      return place !== undefined && stillThere(part, place, { ...holder, clusterSize: part.kernels })
+    })
+  }
+
+  /** Reserves one agent for the session or, if none could hold it, several. */
+  #reserve(session: PendingSession, candidates: readonly AgentCapacities[]): Reservation | undefined {
+    const onOne = reserve(session, candidates)
+    return onOne ?? (mayCross(session) ? reserveGang(session, networked(candidates)) : undefined)
+  }
+
+  #agentsOf(reservation: Reservation): readonly AgentCapacities[] {
+    const ids = reservation.parts?.map(({ agentId }) => agentId) ?? [reservation.agentId]
+    return ids.flatMap(id => this.#byId.get(id) ?? [])
   }
 
   /** The agent of the reservation while it is briefly disconnected, like all agents just after a manager has started. */
@@ -326,7 +351,7 @@ export class Pass {
 
   /** Places a session for which no agent has enough alone, if its kernels may be on several. */
   #placeGang(session: PendingSession): boolean {
-    if (!mayCross(session)) return false
+    if (!mayCross(session) || this.#hostNetworks <= 0) return false
     const capacities = networked(this.#allowed.for(session)).map(({ now }) => now)
     const rank = this.#selector.rank(session, this.#capacity)
     const parts = chooseGang({ session, rank, spread: this.#snapshot.options?.spreadClusters }, capacities)
@@ -344,6 +369,7 @@ export class Pass {
       session,
       taken.flatMap(({ devices, agent }) => withKinds(devices, agent)),
     )
+    this.#hostNetworks--
     this.#placements.push({
       sessionId: session.id,
       agentId,
@@ -392,10 +418,8 @@ export class Pass {
     if (FOR_CAPACITY.has(reason.code) && this.#beginInterruption(session)) return
     if (this.#isDue(session, reason)) {
       // An agent holds capacity for one session.
-      const reservation = reserve(
-        session,
-        this.#allowed.for(session).filter(({ now }) => !now.isHeld),
-      )
+      const free = this.#allowed.for(session).filter(({ now }) => !now.isHeld)
+      const reservation = this.#reserve(session, free)
       if (reservation) {
         this.#hold(reservation, session)
         return
@@ -441,7 +465,8 @@ export class Pass {
     }
     // As if it had to be on one agent, where that is the only way.
     const fitsOne = empty.some(capacity => fits(capacity, session))
-    return gangReason(session, { networked: able.length, room, fitsOne }) ?? this.#explainOne(session)
+    const hasNetwork = this.#hostNetworks > 0
+    return gangReason(session, { networked: able.length, room, fitsOne, hasNetwork }) ?? this.#explainOne(session)
   }
 
   #explainOne(session: PendingSession): Reason {
@@ -449,8 +474,8 @@ export class Pass {
     const classes = this.#classesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
     // The session was not placed, so the only free capacity into which it fits must be the held one.
-    const held = this.#reservation && this.#byId.get(this.#reservation.agentId)?.now
-    const kept = held && classes.has(held) && fits(held, session, true)
+    const held = (this.#reservation ? this.#agentsOf(this.#reservation) : []).map(({ now }) => now)
+    const kept = held.find(one => classes.has(one) && fits(one, session, true))
     return explain({
       session,
       agents: this.#snapshot.agents,
@@ -461,7 +486,7 @@ export class Pass {
       freeCapacities: classes.freeCapacities,
       free: classes.freeFor(session.gpu),
       fittedBefore: before.some(freeCapacity => fits(freeCapacity, session)),
-      kept: kept ? held.agent.name : undefined,
+      kept: kept?.agent.name,
     })
   }
 
@@ -474,25 +499,39 @@ export class Pass {
   }
 
   #hold(reservation: Reservation, session: PendingSession): void {
-    const capacities = this.#byId.get(reservation.agentId)
-    if (!capacities) return
+    const held = reservedParts(reservation, session).flatMap(part => {
+      const capacities = this.#byId.get(part.agentId)
+      return capacities ? [{ part, capacities, total: totalOf({ ...session, clusterSize: part.kernels }) }] : []
+    })
+    const [first] = held
+    if (!first) return
     this.#reservation = reservation
-    const total = totalOf(session)
-    this.#heldUntil = capacities.agent.connected ? startOf(reservation, capacities.agentNow, total) : Infinity
-    capacities.now.hold(reservation, total)
-    this.#changed.push(capacities.now)
-    this.#reasons.set(
-      session.id,
-      reservedReason(capacities.agentNow, { requested: total, gpu: session.gpu }, this.#heldUntil),
+    const starts = held.map(({ part, capacities: { agentNow }, total }) =>
+      agentNow.connected ? startOf(part, agentNow, total) : Infinity,
     )
+    this.#heldUntil = Math.max(...starts)
+    const room = held.reduce((sum, { part: { kernels: clusterSize }, capacities: { now } }) => {
+      return sum + mostKernels(now, { ...session, clusterSize })
+    }, 0)
+    for (const { part, capacities, total } of held) {
+      capacities.now.hold(part, total)
+      this.#changed.push(capacities.now)
+    }
+    const agents = held.map(({ capacities }) => capacities.agentNow)
+    const reason = reservation.parts
+      ? reservedGangReason(agents, { room, needed: session.clusterSize ?? 1 }, this.#heldUntil)
+      : reservedReason(first.capacities.agentNow, { requested: first.total, gpu: session.gpu }, this.#heldUntil)
+    this.#reasons.set(session.id, reason)
   }
 
   /** Whether the session ends, at the latest, before the session of the reservation can start. */
   #mayUseHeld(session: PendingSession): boolean {
-    const held = this.#reservation && this.#byId.get(this.#reservation.agentId)
-    if (!held || !Number.isFinite(this.#heldUntil)) return false
-    const latestEnd = this.#latestEndOn(held.agent, session)
-    return latestEnd !== null && latestEnd <= this.#heldUntil
+    const held = this.#reservation ? this.#agentsOf(this.#reservation) : []
+    if (held.length === 0 || !Number.isFinite(this.#heldUntil)) return false
+    return held.every(({ agent }) => {
+      const latestEnd = this.#latestEndOn(agent, session)
+      return latestEnd !== null && latestEnd <= this.#heldUntil
+    })
   }
 
   /** Latest time at which the session would leave the agent if it were placed now; null if unknown. */

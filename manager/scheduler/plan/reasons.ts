@@ -243,6 +243,8 @@ interface GangSituation {
   readonly room: { readonly now: number; readonly empty: number }
   /** Whether an agent could hold all of them when empty. */
   readonly fitsOne: boolean
+  /** Whether a network between hosts is left. */
+  readonly hasNetwork: boolean
 }
 
 /**
@@ -251,8 +253,10 @@ interface GangSituation {
  */
 export function gangReason(
   { clusterSize: needed = 1 }: PendingSession,
-  { networked, room, fitsOne }: GangSituation,
+  { networked, room, fitsOne, hasNetwork }: GangSituation,
 ): Reason | undefined {
+  if (!hasNetwork && networked >= 2 && room.now >= needed)
+    return reasonOf('no_host_network', because('host_networks_used'))
   if (networked >= 2 && room.empty >= needed)
     return reasonOf('capacity', because('gang_needs_room', { needed, available: room.now }))
   if (fitsOne) return undefined

@@ -1,4 +1,5 @@
 import {
+  type AgentId,
   because,
   formatSlots,
   type Reason,
@@ -11,6 +12,7 @@ import { fits } from './agent-capacities.ts'
 import { readableOf } from './amounts.ts'
 import { DEVICE_SLOTS } from './device-slot.ts'
 import { type FreeCapacity, isDeviceSlot, SHARES } from './free-capacity.ts'
+import { mostKernels } from './gang.ts'
 import { mayGive, type GpuNeed } from './gpu-need.ts'
 import {
   type AgentSnapshot,
@@ -49,6 +51,55 @@ export function reserve(session: PendingSession, candidates: readonly Candidate[
   return best?.reservation
 }
 
+/**
+ * Reserves the agents of a session that no single agent could hold: for each of its kernels in turn the one on which it can start first; if
+ * no start is known, the one that lacks the least. @param candidates agents between which a network of the session can exist
+ */
+export function reserveGang(session: PendingSession, candidates: readonly Candidate[]): Reservation | undefined {
+  const { clusterSize = 1 } = session
+  const able = candidates.flatMap(candidate => {
+    const most = mostKernels(candidate.empty, session)
+    return most === 0
+      ? []
+      : [{ candidate, most, taken: undefined as Step | undefined, next: stepOf(candidate, session, 1) }]
+  })
+  for (let placed = 0; placed < clusterSize; placed++) {
+    let best: (typeof able)[number] | undefined
+    for (const one of able) {
+      if ((one.taken?.kernels ?? 0) < one.most && (!best || precedes(one.next, best.next))) best = one
+    }
+    if (!best) return undefined
+    best.taken = best.next
+    best.next = stepOf(best.candidate, session, best.taken.kernels + 1)
+  }
+  const parts = able.flatMap(({ taken }) =>
+    taken ? [{ agentId: taken.id, kernels: taken.kernels, devices: taken.devices }] : [],
+  )
+  const [first] = parts
+  if (!first) return undefined
+  return { sessionId: session.id, agentId: first.agentId, devices: parts.flatMap(part => part.devices), parts }
+}
+
+/** The start of a number of kernels on one agent. */
+interface Step extends Precedence {
+  readonly id: AgentId
+  readonly kernels: number
+  readonly devices: readonly DeviceAllocation[]
+}
+
+function stepOf({ agentNow: agent }: Candidate, session: PendingSession, kernels: number): Step {
+  const part = { ...session, clusterSize: kernels }
+  const devices = chooseDevices(agent, part)
+  const total = totalOf(part)
+  return {
+    start: startOf({ devices }, agent, total),
+    lack: lackOf(agent, total, session.gpu),
+    id: agent.id,
+    kernels,
+    devices,
+  }
+}
+
 function precedes(a: Precedence, b: Precedence): boolean {
   if (a.start !== b.start) return a.start < b.start
   if (a.lack !== b.lack) return a.lack < b.lack
@@ -62,7 +113,11 @@ interface Precedence {
 }
 
 /** Latest time (ms since the epoch) at which all reserved capacity is free, judged now; 0 if free now, Infinity if unknown. */
-export function startOf({ devices }: Reservation, agent: AgentSnapshot, requested: ResourceSlots): number {
+export function startOf(
+  { devices }: Pick<Reservation, 'devices'>,
+  agent: AgentSnapshot,
+  requested: ResourceSlots,
+): number {
   const ends = (['cpu', 'mem'] as const).map(slot => freeAt(agent, slot, requested[slot] ?? 0))
   const known = new Map(agent.devices.map(device => [device.uuid, device]))
   for (const { uuid, amount } of devices) {
@@ -195,4 +250,18 @@ export function reservedReason(
     ? because('starts_by_device', { time, host })
     : because('starts_by_amounts', { time, amounts, host })
   return reasonOf('reserved', together(held, latest), { expectedBy: time, ...amountsOf })
+}
+
+/** The same for a session whose reservation is on several agents. @param room number of its kernels for which they have room now */
+export function reservedGangReason(
+  agents: readonly AgentSnapshot[],
+  { room, needed }: { readonly room: number; readonly needed: number },
+  start: number,
+): Reason {
+  const held = because('reserved_on_hosts', { hosts: agents.map(({ name }) => name).join(', '), room, needed })
+  const away = agents.find(({ connected }) => !connected)
+  if (away) return reasonOf('reserved', together(held, because('start_unknown_away', { host: away.name })))
+  if (!Number.isFinite(start) || start === 0) return reasonOf('reserved', together(held, because('start_unknown')))
+  const time = new Date(start).toISOString()
+  return reasonOf('reserved', together(held, because('starts_by', { time })), { expectedBy: time })
 }

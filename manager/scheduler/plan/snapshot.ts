@@ -184,6 +184,8 @@ export interface PlanOptions {
 
 /** State of a resource group at one time. */
 export interface GroupSnapshot {
+  /** Number of networks between hosts that are left for sessions over several hosts; left out: enough. */
+  readonly freeHostNetworks?: number | undefined
   readonly agents: readonly AgentSnapshot[]
   readonly pending: readonly PendingSession[]
   /** Milliseconds since the epoch, the database's clock; without it, nothing counts as old enough for a reservation. */
@@ -250,12 +252,30 @@ export function totalOf({
   return total
 }
 
+/** Capacity of one agent that a reservation holds. */
+export interface ReservedPart {
+  readonly agentId: AgentId
+  /** Number of kernels for which capacity is held. */
+  readonly kernels: number
+  readonly devices: readonly DeviceAllocation[]
+}
+
 /** Holds capacity that becomes free on these devices of this agent for this session. At most one per group. */
 export interface Reservation {
   readonly sessionId: SessionId
+  /** The agent; of several, the first one. */
   readonly agentId: AgentId
+  /** The devices of all parts. */
   readonly devices: readonly DeviceAllocation[]
+  /** Left out if all kernels are to be on one agent. */
+  readonly parts?: readonly ReservedPart[] | undefined
 }
+
+/** What a reservation holds on each agent. */
+export const reservedParts = (
+  { agentId, devices, parts }: Reservation,
+  { clusterSize: kernels = 1 }: Pick<PendingSession, 'clusterSize'>,
+): readonly ReservedPart[] => parts ?? [{ agentId, devices, kernels }]
 
 export interface Plan {
   readonly placements: readonly Placement[]

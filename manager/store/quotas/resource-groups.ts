@@ -10,7 +10,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { type HeldDevice, type ResourceGroupsTable } from '../tables/scheduling.ts'
+import { type HeldDevice, type HeldPart, type ResourceGroupsTable } from '../tables/scheduling.ts'
 
 export type ResourceGroupRow = Selectable<ResourceGroupsTable>
 
@@ -62,14 +62,17 @@ export interface ReservationRow {
   readonly sessionId: SessionId
   readonly agentId: AgentId
   readonly devices: readonly HeldDevice[]
+  /** Left out if all kernels are to be on one agent. */
+  readonly parts?: readonly HeldPart[] | undefined
 }
 
 export async function findReservation(db: Db, resourceGroup: string): Promise<ReservationRow | undefined> {
-  return db
+  const found = await db
     .selectFrom('reservations')
-    .select(['session_id as sessionId', 'agent_id as agentId', 'devices'])
+    .select(['session_id as sessionId', 'agent_id as agentId', 'devices', 'parts'])
     .where('resource_group', '=', resourceGroup)
     .executeTakeFirst()
+  return found && { ...found, parts: found.parts ?? undefined }
 }
 
 /** A reservation with its session. */
@@ -95,6 +98,7 @@ export async function listReservations(db: Db, resourceGroup?: string): Promise<
       'r.session_id as sessionId',
       'r.agent_id as agentId',
       'r.devices',
+      'r.parts',
       'r.created_at as since',
       's.name',
       's.domain',
@@ -108,7 +112,11 @@ export async function listReservations(db: Db, resourceGroup?: string): Promise<
     .$if(resourceGroup !== undefined, query => query.where('r.resource_group', '=', resourceGroup ?? ''))
     .orderBy('r.resource_group')
     .execute()
-  return rows.map(({ ownerId, email, ...row }) => ({ ...row, owner: { id: ownerId, email } }))
+  return rows.map(({ ownerId, email, parts, ...row }) => ({
+    ...row,
+    parts: parts ?? undefined,
+    owner: { id: ownerId, email },
+  }))
 }
 
 /** Sets the reservation of a resource group; undefined removes it. */
@@ -121,8 +129,13 @@ export async function saveReservation(
     await db.deleteFrom('reservations').where('resource_group', '=', resourceGroup).execute()
     return
   }
-  const { sessionId, agentId, devices } = reservation
-  const values = { session_id: sessionId, agent_id: agentId, devices: JSON.stringify(devices) }
+  const { sessionId, agentId, devices, parts } = reservation
+  const values = {
+    session_id: sessionId,
+    agent_id: agentId,
+    devices: JSON.stringify(devices),
+    parts: parts ? JSON.stringify(parts) : null,
+  }
   await db
     .insertInto('reservations')
     .values({ resource_group: resourceGroup, ...values })

@@ -113,15 +113,18 @@ export async function isPromised(db: Db, id: SessionId): Promise<boolean> {
   const { rows } = await sql`
     select 1 from reservations r
     join sessions w on w.id = r.session_id and w.status = 'PENDING'
-    join agents a on a.id = r.agent_id
-    join kernels k on k.agent_id = r.agent_id and k.session_id = ${id} and k.status in (${occupying})
+    cross join jsonb_to_recordset(coalesce(r.parts, jsonb_build_array(jsonb_build_object(
+      'agentId', r.agent_id, 'kernels', w.cluster_size, 'devices', r.devices
+    )))) as part ("agentId" uuid, kernels int, devices jsonb)
+    join agents a on a.id = part."agentId"
+    join kernels k on k.agent_id = a.id and k.session_id = ${id} and k.status in (${occupying})
     where exists (
-      select 1 from kernel_devices d, jsonb_to_recordset(r.devices) as held (uuid text)
+      select 1 from kernel_devices d, jsonb_to_recordset(part.devices) as held (uuid text)
       where d.kernel_id = k.id and d.uuid = held.uuid
     ) or exists (
       select 1 from jsonb_each_text(w.requested) as needed (slot, amount)
       where slot in ('cpu', 'mem') and (k.slots ->> slot)::bigint > 0
-        and amount::bigint * w.cluster_size > (a.capacity ->> slot)::bigint - (
+        and amount::bigint * part.kernels > (a.capacity ->> slot)::bigint - (
           select sum((o.slots ->> slot)::bigint) from kernels o
           where o.agent_id = a.id and o.status in (${occupying})
         )

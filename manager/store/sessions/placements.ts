@@ -70,10 +70,27 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
 }
 
 /** Number of networks between hosts: a /28 each of 10.212.0.0/16. */
-const NETWORKS = 4096
+export const NETWORKS = 4096
 
 /**
- * Places the kernels of sessions over several hosts, and gives each of these sessions a network that no other one has.
+ * Number of sessions over several hosts that can be placed beside those that hold a network. One network is never given away, so that each
+ * session can get another one than in its attempt before.
+ */
+export async function countFreeClusterNetworks(db: Db): Promise<number> {
+  const { rows } = await sql<{ used: number }>`
+    select count(distinct cluster_network)::int as used from sessions
+    where cluster_network is not null and status in (${sql.join(OCCUPYING_STATUSES)})`.execute(db)
+  return Math.max(0, NETWORKS - 1 - (rows[0]?.used ?? 0))
+}
+
+/** Serialises everything that takes a network between hosts, until the transaction ends: groups are scheduled by several managers at a time. */
+export async function lockClusterNetworks(db: Db): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('berth:cluster-networks', 0))`.execute(db)
+}
+
+/**
+ * Places the kernels of sessions over several hosts, and gives each of these sessions a network that no other one has. The caller has checked
+ * that there are enough.
  * @param before the number that each session had in its attempt before
  */
 async function placeOnHosts(
@@ -91,8 +108,7 @@ async function placeOnHosts(
     from (select unnest(${rows.map(({ sessionId }) => sessionId)}::uuid[]) as session_id,
       unnest(${rows.map(({ role }) => role)}::text[]) as role, unnest(${rows.map(({ agentId }) => agentId)}::uuid[]) as agent_id) v
     where k.session_id = v.session_id and k.role = v.role`.execute(db)
-  // Groups are scheduled by several managers at a time.
-  await sql`select pg_advisory_xact_lock(hashtextextended('berth:cluster-networks', 0))`.execute(db)
+  await lockClusterNetworks(db)
   for (const { sessionId } of gangs) {
     // The number that was used least recently: a host that was away may still have the network of an earlier session or attempt.
     await sql`

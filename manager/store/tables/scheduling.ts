@@ -31,12 +31,23 @@ export interface HeldDevice {
   readonly amount: number
 }
 
+/** The capacity of one agent in a reservation on several. */
+export interface HeldPart {
+  readonly agentId: AgentId
+  readonly kernels: number
+  readonly devices: readonly HeldDevice[]
+}
+
 /** Capacity that becomes free on the agent is reserved for this session. At most one reservation per resource group. */
 export interface ReservationsTable {
   resource_group: string
   session_id: SessionId
+  /** Of several agents the first one. */
   agent_id: AgentId
+  /** Those of all agents. */
   devices: Json<readonly HeldDevice[]>
+  /** Null if all kernels are to be on one agent. */
+  parts: MaybeJson<readonly HeldPart[]>
   created_at: Time
 }
 

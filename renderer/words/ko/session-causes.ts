@@ -133,6 +133,7 @@ export default {
     '컨테이너 {needed}개의 자리가 동시에 있어야 합니다(호스트에 남은 자리는 {available}개). 다른 세션이 끝나면 시작합니다.',
   gang_too_large:
     '컨테이너 {needed}개의 자리가 있어야 합니다(모든 호스트를 합쳐도 최대 {available}개). 개수나 크기를 줄여 요청하세요.',
+  host_networks_used: '호스트 사이의 네트워크가 모두 사용 중입니다. 여러 호스트에 걸친 다른 세션이 끝나면 시작합니다.',
   hosts_not_connected:
     '모든 컨테이너가 들어갈 호스트가 없고, 호스트 사이의 사설 네트워크 주소가 있는 호스트는 {count}개뿐입니다. 관리자에게 주소 설정을 요청하거나 더 작게 요청하세요.',
   needs_free: '필요: {needed}(남은 양은 최대 {available}).',
@@ -152,6 +153,10 @@ export default {
   needs_of_domain: '필요: {needed}("{name}" 도메인의 한도 {limit} 중 {left} 남음).',
   kept_on_host: '{host} 호스트에 남은 자원은 더 오래 기다린 세션을 위해 남겨 두었습니다.',
   reserved_on_host: '다음 차례입니다. {host} 호스트에서 비는 자원을 이 세션을 위해 남겨 둡니다.',
+  reserved_on_hosts:
+    '다음 차례입니다. {hosts} 호스트에서 비는 자원을 이 세션을 위해 남겨 둡니다. 지금은 컨테이너 {needed}개 중 {room}개의 자리가 있습니다.',
+  start_unknown: '시작 시각은 알 수 없습니다.',
+  starts_by: '늦어도 {time}에 시작합니다.',
   start_unknown_away: '{host} 호스트가 연결되어 있지 않아 시작 시각을 알 수 없습니다.',
   start_unknown_amounts: '시작 시각은 알 수 없으며, {host} 호스트에 다음 자원이 비기를 기다립니다: {amounts}.',
   start_unknown_device: '시작 시각은 알 수 없으며, {host} 호스트의 한 장치에 자리가 나기를 기다립니다.',

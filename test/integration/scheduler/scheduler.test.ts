@@ -1,7 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type AgentId, ResourceGroupSpec, type ResourceSlots, type SessionStatus, type UserId } from '#manager/contract'
+import {
+  type AgentId,
+  KernelId,
+  ResourceGroupSpec,
+  type ResourceSlots,
+  type SessionStatus,
+  type UserId,
+} from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { readRights } from '../../../manager/sessions/rights/read-rights.ts'
 import { commitPlacements } from '../../../manager/scheduler/commit.ts'
@@ -12,8 +19,12 @@ import { startScheduler } from '../../../manager/scheduler/tick.ts'
 import { readUsage } from '../../../manager/store/agents/agents.ts'
 import { deletePause, holdPause, writePause } from '../../../manager/store/operation/pause.ts'
 import { findReservation } from '../../../manager/store/quotas/resource-groups.ts'
+import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
+import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
+import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
 import { gpus } from '../../fixtures/scripted-agent.ts'
+import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../../fixtures/test-store.ts'
 
 const presence = {
@@ -334,6 +345,54 @@ describe('placements', () => {
     const placements = await decide()
     await store.db.updateTable('agents').set({ schedulable: false }).where('id', '=', agentId).execute()
     expect(await commit(placements)).toEqual([])
+  })
+
+  test('a session over several hosts waits while all networks between hosts are in use, also if the last one was taken since the plan', async () => {
+    const second = await insertAgent(store.db, 'default')
+    for (const id of [agentId, second]) await reportCapacity(store.db, id, { cpu: 4000, mem: 8 * GiB })
+    const addresses = new Map([agentId, second].map((id, index) => [id, `192.168.7.${index + 1}`]))
+    const networked = { ...presence, clusterAddress: (id: AgentId) => addresses.get(id) }
+    const planned = async () => plan((await readGroup(store.db, 'default', networked)).snapshot, fifo, concentrated)
+    const ask = async (name: string) => {
+      const gang = { name, requested: { cpu: 1500, mem: GiB }, clusterSize: 3, clusterMode: 'multi-host' } as const
+      const [id] = await insertWaiting(store.db, ownerId, [gang])
+      if (!id) throw new Error('no session')
+      await store.db.deleteFrom('kernels').where('session_id', '=', id).execute()
+      const roles = ['main1', 'sub1', 'sub2']
+      await insertKernels(
+        store.db,
+        roles.map(role => ({ id: newId(KernelId), sessionId: id, role, status: 'PENDING', slots: gang.requested })),
+      )
+      return id
+    }
+    const first = await ask('first')
+    const { placements } = await planned()
+    expect(placements).toMatchObject([{ sessionId: first }])
+    // Running sessions that hold networks and nothing else.
+    const hold = async (from: number, to: number) => {
+      const rows = Array.from({ length: to - from + 1 }, (_, index) =>
+        aSessionRow(ownerId, { name: `holds-${from + index}` }),
+      )
+      for (let start = 0; start < rows.length; start += 1000)
+        await insertSessions(store.db, rows.slice(start, start + 1000))
+      await sql`update sessions set cluster_network = substr(name, 7)::int where name like 'holds-%'`.execute(store.db)
+    }
+    await hold(0, 4093)
+    expect((await readGroup(store.db, 'default', networked)).snapshot.freeHostNetworks).toBe(1)
+    await hold(4094, 4094)
+    expect(await commit(placements)).toEqual([])
+    const waiting = await planned()
+    expect(waiting.placements).toEqual([])
+    expect(waiting.reasons.get(first)).toMatchObject({ code: 'no_host_network' })
+    await store.db.updateTable('sessions').set({ status: 'TERMINATED' }).where('cluster_network', '=', 17).execute()
+    expect(await commit((await planned()).placements)).toHaveLength(1)
+    const row = await store.db
+      .selectFrom('sessions')
+      .select('cluster_network')
+      .where('id', '=', first)
+      .executeTakeFirst()
+    // The one that was never used comes before the one that has just become free.
+    expect(row?.cluster_network).toBe(4095)
   })
 
   test('a thousand placements are committed in seconds', async () => {

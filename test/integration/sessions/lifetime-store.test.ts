@@ -167,6 +167,25 @@ describe('lifetimes', () => {
       expect(await isPromised(store.db, await running({ cpu: 2000 }, device, neededCpu))).toBe(promised)
     })
 
+    test.each([
+      ['in the part of its own agent', 2, true],
+      ['not in that of another one', 1, false],
+    ])('a reservation on several agents counts what each is to hold: %s', async (_where, kernels, promised) => {
+      const id = await running({ cpu: 2000 }, 0, 3500)
+      const other = await insertAgent(store.db, 'another')
+      const [{ session_id: sessionId } = { session_id: undefined }] = await store.db
+        .selectFrom('reservations')
+        .select('session_id')
+        .execute()
+      if (!sessionId) throw new Error('no reservation')
+      const parts = [
+        { agentId: other, kernels: 3 - kernels, devices: [] },
+        { agentId, kernels, devices: [] },
+      ]
+      await saveReservation(store.db, 'default', { sessionId, agentId: other, devices: [], parts })
+      expect(await isPromised(store.db, id)).toBe(promised)
+    })
+
     test('no reservation relies on a session that no longer holds anything on the agent', async () => {
       const id = await running({ cpu: 2000 }, 1, 3500)
       await store.db.updateTable('kernels').set({ status: 'TERMINATED' }).where('session_id', '=', id).execute()

@@ -145,6 +145,35 @@ describe('a session over several hosts', () => {
     expect(numbers).not.toContain((numbers[0] ?? 0) + 1)
   })
 
+  test('does not starve: what becomes free on its hosts is held for it, until all its containers fit', async () => {
+    const agents = [await join(1), await join(2)]
+    await cluster.api.updateResourceGroup({
+      params: { name: 'default' },
+      body: { options: { reserveAfterSeconds: 0 } },
+    })
+    const small = { resources: { cpu: '1.5', mem: '64m' } }
+    const others = [
+      await cluster.launch({ ...small, name: 'small-1' }),
+      await cluster.launch({ ...small, name: 'small-2' }),
+    ]
+    for (const { id } of others) await cluster.reach(id, 'RUNNING')
+    const { id } = await cluster.launch({ ...onThree, clusterSize: 2 })
+    const held = async () => (await cluster.api.listReservations({ query: {} })).items
+    await expect
+      .poll(held)
+      .toMatchObject([{ session: { id }, needed: { cpu: '4' }, held: { cpu: '1' }, devices: [], expectedBy: null }])
+    const [reservation] = await held()
+    expect(new Set(reservation?.agents.map(agent => agent.id))).toEqual(new Set(agents.map(agent => agent.id)))
+    await expect.poll(async () => (await show(id)).reason.code).toBe('reserved')
+    // A later one would fit, and waits.
+    const late = await cluster.launch({ resources: { cpu: '0.5', mem: '64m' }, name: 'late' })
+    await expect.poll(async () => (await show(late.id)).reason.code).toBe('queued_behind')
+    for (const one of others) await cluster.api.deleteSession({ params: { id: one.id } })
+    await cluster.reach(id, 'RUNNING')
+    await expect.poll(async () => (await held()).map(({ session }) => session.id)).toEqual([late.id])
+    await cluster.api.updateResourceGroup({ params: { name: 'default' }, body: { options: {} } })
+  })
+
   test('is refused where the hosts have no network between them, and where Berth cannot keep the promise of a choice', async () => {
     await cluster.join({ capacity: { cpu: 2000, mem: 2 ** 33 } })
     // Every host is 127.0.0.1, and none is 224.0.0.1.
