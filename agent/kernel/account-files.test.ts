@@ -12,7 +12,7 @@ const OWN = [
 const OWN_GROUPS = ['root:x:0:', 'tty:x:5:', 'work:x:994:', 'nogroup:x:65534:']
 
 const passwd = (text: string) =>
-  passwdFile(USER, { accounts: readAccountLines(text).found, groups: [] })
+  passwdFile(USER, { accounts: readAccountLines(text).found, groups: [], sshConfig: '' })
     .trim()
     .split('\n')
 const group = (text: string) =>

@@ -61,10 +61,16 @@ export function createLocator(
 async function readLocation(db: Db, id: SessionId): Promise<SessionLocation> {
   const session = await findSession(db, id)
   if (!session) throw new AppError('session_not_found', { sessionId: id })
-  const [kernel] = await listKernels(db, [id])
+  const kernels = await listKernels(db, [id])
+  const [kernel] = kernels
   return {
     agentId: kernel?.agent_id ?? null,
     kernelId: kernel?.id ?? null,
+    kernels: new Map(
+      kernels.flatMap(({ role, agent_id: agentId, id: kernelId, status }) =>
+        agentId === null || status !== 'RUNNING' ? [] : [[role, { agentId, kernelId }]],
+      ),
+    ),
     status: session.status,
     apps: appsOf(session),
     ...ownedOf(session),

@@ -19,6 +19,8 @@ import { type Target } from './target.ts'
 export interface TunnelPlace {
   readonly agentId: AgentId | null
   readonly kernelId: KernelId | null
+  /** All kernels of the session, by their roles; left out: it has only this one. */
+  readonly kernels?: ReadonlyMap<string, { readonly agentId: AgentId; readonly kernelId: KernelId }> | undefined
   readonly status: SessionStatus
   readonly apps: readonly { readonly name: string }[]
   readonly ownerId: UserId
@@ -92,7 +94,7 @@ export function createTunnelAccess(deps: TunnelAccessDeps): TunnelAccess {
     },
     async readmit(request, target, { loginId, userId }) {
       const location = await deps.locate(target.sessionId)
-      placeOf(location)
+      placeOf(location, target)
       if (!canEnter({ userId }, location)) throw notAllowed()
       const grant = grantOf(request, target)
       if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
@@ -107,10 +109,17 @@ export function offers({ apps }: TunnelPlace, name: string): boolean {
   return forwardedPort(name) !== undefined || apps.some(app => app.name === name)
 }
 
-/** Agent and kernel of a running session. @throws AppError `session_not_running` */
-export function placeOf({ status, agentId, kernelId }: TunnelPlace) {
+/**
+ * Agent and kernel of a target. Terminals may be in any container of the session, everything else is in the main one.
+ *
+ * @throws AppError `session_not_running`, `kernel_not_found`
+ */
+export function placeOf({ status, agentId, kernelId, kernels }: TunnelPlace, target: Target) {
   if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
-  return { agentId, kernelId }
+  if (target.kind !== 'terminal' || target.kernel === undefined) return { agentId, kernelId }
+  const place = kernels?.get(target.kernel)
+  if (!place) throw new AppError('kernel_not_found', because('kernel_unknown', { kernel: target.kernel }))
+  return place
 }
 
 function notAllowed(): AppError {

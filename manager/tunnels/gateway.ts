@@ -108,7 +108,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   /** Counts an authorized tunnel in the limits, and checks that the agent is reachable. */
   async function admit({ userId, isPublic }: AdmittedUser, { target, location, client, waiting }: Opening) {
     if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
-    const { agentId, kernelId } = placeOf(location)
+    const { agentId, kernelId } = placeOf(location, target)
     // A closed socket emits no further `close`, so it would be counted for ever.
     if (client.closed) throw new Error('the client went away')
     // The client's socket is always closed in the end.
@@ -148,7 +148,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     })
     const agent = await parked.take(agentId, waiting.gone)
     if (target.kind === 'terminal' && user.shared && caller) {
-      await deps.recordTerminal?.({ caller, sessionId: target.sessionId, name: target.name }, request)
+      await deps.recordTerminal?.({ caller, sessionId: target.sessionId, ...nameOf(target) }, request)
     }
     // Tunnels were cut before this one was registered: check again.
     while (cuts !== asked) {
@@ -249,3 +249,8 @@ interface Opening extends WebSocketUpgrade {
 }
 
 const KINDS = { app: 'tunnels', terminal: 'terminals', command: 'terminals' } as const
+
+const nameOf = ({ name, kernel }: Extract<Target, { kind: 'terminal' }>) => ({
+  name,
+  ...(kernel === undefined ? {} : { kernel }),
+})

@@ -11,6 +11,8 @@ export interface MemberTerminal {
   readonly sessionId: SessionId
   /** Name of the terminal within the session. */
   readonly name: string
+  /** Role of its container; left out: the main one. */
+  readonly kernel?: string
   /** Network address of the client. */
   readonly address: string
 }
@@ -29,7 +31,7 @@ export function createTerminalRecord({
   readonly audit: Audit
   readonly log: Log
 }) {
-  return async ({ caller, sessionId, name, address }: MemberTerminal): Promise<void> => {
+  return async ({ caller, sessionId, name, kernel, address }: MemberTerminal): Promise<void> => {
     const target = `session:${sessionId}`
     const owner = await findOwner(db, target).catch((error: unknown) => {
       log.error({ err: error, action: 'openTerminal' }, 'a terminal was recorded without the owner of its session')
@@ -45,7 +47,11 @@ export function createTerminalRecord({
       action: 'openTerminal',
       target,
       result: 'ok',
-      detail: { terminal: name, ...(caller.keypair === null ? {} : { keypair: caller.keypair }) },
+      detail: {
+        terminal: name,
+        ...(kernel === undefined ? {} : { kernel }),
+        ...(caller.keypair === null ? {} : { keypair: caller.keypair }),
+      },
       address,
     })
   }

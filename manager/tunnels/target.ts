@@ -1,5 +1,7 @@
 import { AppError, because, CommandId, SessionId } from '#manager/contract'
 
+const ROLE = /^[a-z]{1,8}\d{1,3}$/
+
 /** The target in the URL of an upgrade; never a host or a port. */
 export type Target =
   | { readonly kind: 'app'; readonly sessionId: SessionId; readonly app: string }
@@ -7,6 +9,8 @@ export type Target =
       readonly kind: 'terminal'
       readonly sessionId: SessionId
       readonly name: string
+      /** Role of the kernel; undefined: the main one. */
+      readonly kernel?: string
       readonly cols: number
       readonly rows: number
     }
@@ -15,9 +19,9 @@ export type Target =
 /**
  *     /stream/session/{id}/{tcpproxy|httpproxy}?app=NAME              `service=NAME` is an older spelling
  *     /stream/session/{id}/command?id=COMMAND
- *     /api/v1/sessions/{id}/terminal?name=main&cols=80&rows=24
+ *     /api/v1/sessions/{id}/terminal?name=main&cols=80&rows=24        `kernel=sub1` for another container of the session
  *
- * @throws AppError `session_not_found`, `app_not_found`, `command_not_found`, `bad_request`
+ * @throws AppError `session_not_found`, `app_not_found`, `command_not_found`, `kernel_not_found`, `bad_request`
  */
 export function parseTarget({ pathname, searchParams }: URL): Target {
   const parts = pathname.split('/')
@@ -37,10 +41,14 @@ export function parseTarget({ pathname, searchParams }: URL): Target {
   }
   const name = searchParams.get('name') ?? 'main'
   if (!/^[a-z0-9-]{1,32}$/.test(name)) throw new AppError('bad_request', because('terminal_name'))
+  const kernel = searchParams.get('kernel')
+  if (kernel !== null && !ROLE.test(kernel))
+    throw new AppError('kernel_not_found', because('kernel_unknown', { kernel: kernel.slice(0, 32) }))
   return {
     kind: 'terminal',
     sessionId,
     name,
+    ...(kernel === null ? {} : { kernel }),
     cols: sizeOf(searchParams.get('cols'), 80),
     rows: sizeOf(searchParams.get('rows'), 24),
   }

@@ -167,7 +167,14 @@ export interface HostApi {
   }
   terminal: {
     /** Opens a terminal and returns its id; only where the page cannot open a WebSocket to the manager itself (Electron). */
-    open(spec: { sessionId: SessionId; name: string; cols: number; rows: number }): Promise<string>
+    open(spec: {
+      sessionId: SessionId
+      name: string
+      /** Role of the container; left out: the main one. */
+      kernel?: string | undefined
+      cols: number
+      rows: number
+    }): Promise<string>
     write(id: string, data: Uint8Array): Promise<void>
     resize(id: string, size: { cols: number; rows: number }): Promise<void>
     close(id: string): Promise<void>

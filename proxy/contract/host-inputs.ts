@@ -94,7 +94,14 @@ export const HOST_INPUTS = {
     ]),
   },
   terminal: {
-    open: z.tuple([z.strictObject({ sessionId: SessionId, name: TextOf(32, /^[a-z0-9][a-z0-9-]{0,31}$/), ...size })]),
+    open: z.tuple([
+      z.strictObject({
+        sessionId: SessionId,
+        name: TextOf(32, /^[a-z0-9][a-z0-9-]{0,31}$/),
+        kernel: TextOf(11, /^[a-z]{1,8}\d{1,3}$/).optional(),
+        ...size,
+      }),
+    ]),
     write: z.tuple([
       TerminalId,
       z.instanceof(Uint8Array).refine(data => data.byteLength <= 1_048_576, 'at most 1 MiB'),

@@ -130,7 +130,7 @@ const routes: RouteRecordRaw[] = [
     path: '/terminal/:id',
     name: 'terminal',
     component: () => import('../features/terminal/TerminalPage.vue'),
-    props: true,
+    props: ({ params: { id }, query: { kernel } }) => ({ id, kernel: typeof kernel === 'string' ? kernel : undefined }),
     meta: { bare: true, title: 'terminal' },
   },
   {

@@ -43,11 +43,12 @@ export function createTerminals({ account, agentFor }: TerminalsDeps): Terminals
     closePage: pageId => closeWhere(other => other === pageId),
     closeAll: () => closeWhere(() => true),
     apiFor: page => ({
-      async open({ sessionId, name, cols, rows }) {
+      async open({ sessionId, name, kernel, cols, rows }) {
         const { endpoint, headers } = await account()
         const url = new URL(`/api/v1/sessions/${sessionId}/terminal`, endpoint)
         url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
         url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
+        if (kernel !== undefined) url.searchParams.set('kernel', kernel)
         // Look up the network's proxy by the address that the page's other calls use.
         const agent = await agentFor(new URL(endpoint))
         const options = { headers: await headers(), perMessageDeflate: false, agent }

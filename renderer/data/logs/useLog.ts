@@ -20,18 +20,27 @@ export function useLog(
   session: Ref<Session>,
   tail: Ref<number>,
   follow: Ref<boolean>,
-  options: { readonly timestamps?: boolean; readonly services?: Services } = {},
+  options: {
+    readonly timestamps?: boolean
+    /** Role of the container; undefined: the main one. */
+    readonly kernel?: Ref<string | undefined>
+    readonly services?: Services
+  } = {},
 ): Log {
-  const { timestamps = false, services = useServices() } = options
+  const { timestamps = false, kernel, services = useServices() } = options
   const {
     value,
     error,
     again: load,
   } = useFetched(
     {
-      key: () => session.value.id,
-      fetch(id, signal) {
-        const query = { tail: tail.value, ...(timestamps ? { timestamps: 'true' } : {}) }
+      key: () => ({ id: session.value.id, kernel: kernel?.value }),
+      fetch({ id, kernel: role }, signal) {
+        const query = {
+          tail: tail.value,
+          ...(role === undefined ? {} : { kernel: role }),
+          ...(timestamps ? { timestamps: 'true' } : {}),
+        }
         return services.api.getSessionLogs({ params: { id }, query, signal })
       },
       everyMs: FOLLOW_MS,

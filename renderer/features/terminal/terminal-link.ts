@@ -10,6 +10,8 @@ export interface TerminalSpec extends TerminalSize {
   readonly sessionId: SessionId
   /** Name of the shell in the session: the same name attaches to the same shell. */
   readonly name: string
+  /** Role of the container of the session; left out: the main one. */
+  readonly kernel?: string | undefined
 }
 
 /** An attached shell. After `close()` the listener is no longer called. */
@@ -34,11 +36,12 @@ export type AttachTerminal = (spec: TerminalSpec, listener: TerminalListener) =>
  * secret travels as a subprotocol, because a page cannot set headers on a WebSocket, and URLs end up in logs.
  */
 export function attachBySocket(origin: string, originSecret: () => string): AttachTerminal {
-  return ({ sessionId, name, cols, rows }, listener) =>
+  return ({ sessionId, name, kernel, cols, rows }, listener) =>
     new Promise((resolve, reject) => {
       const url = new URL(`/api/v1/sessions/${sessionId}/terminal`, origin)
       url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
       url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
+      if (kernel !== undefined) url.searchParams.set('kernel', kernel)
       const socket = new WebSocket(url, [TERMINAL_PROTOCOL, ORIGIN_SECRET_PROTOCOL + originSecret()])
       socket.binaryType = 'arraybuffer'
       let isClosed = false
@@ -87,7 +90,13 @@ export function attachByHost({ terminal, on }: Pick<Host, 'terminal' | 'on'>): A
     ]
     const stop = () => stops.forEach(stopListening => stopListening())
     try {
-      own = await terminal.open({ sessionId: spec.sessionId, name: spec.name, cols: spec.cols, rows: spec.rows })
+      own = await terminal.open({
+        sessionId: spec.sessionId,
+        name: spec.name,
+        ...(spec.kernel === undefined ? {} : { kernel: spec.kernel }),
+        cols: spec.cols,
+        rows: spec.rows,
+      })
     } catch (error) {
       stop()
       throw error

@@ -85,6 +85,8 @@ const en = {
   homeFiles: 'Files in the home folder: {size}',
   diskSinceStart: 'Disk: {read} read, {written} written',
   networkSinceStart: 'Network: {received} received, {sent} sent',
+  terminalOf: 'Terminal in {role}',
+  logOf: 'Output of container',
   containers: 'Containers',
   role: 'Role',
   host: 'Host',

@@ -83,6 +83,8 @@ export default {
   homeFiles: '홈 폴더의 파일: {size}',
   diskSinceStart: '디스크: 읽음 {read}, 씀 {written}',
   networkSinceStart: '네트워크: 받음 {received}, 보냄 {sent}',
+  terminalOf: '{role} 컨테이너의 터미널',
+  logOf: '출력을 볼 컨테이너',
   containers: '컨테이너',
   role: '역할',
   host: '호스트',
