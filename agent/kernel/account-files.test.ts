@@ -16,7 +16,7 @@ const passwd = (text: string) =>
     .trim()
     .split('\n')
 const group = (text: string) =>
-  groupFile(USER, { accounts: [], groups: readGroupLines(text).found })
+  groupFile(USER, { accounts: [], groups: readGroupLines(text).found, sshConfig: '' })
     .trim()
     .split('\n')
 

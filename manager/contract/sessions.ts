@@ -157,7 +157,7 @@ export const SessionSpec = z
       .boolean()
       .optional()
       .describe(
-        'The session may be stopped for one of higher priority, where its resource group allows that. It gets a warning, keeps its files and its place in the queue, and continues later. It interrupts no other session.',
+        'The session may be stopped for one of higher priority, where its resource group allows that. It gets a warning, keeps its files and its place in the queue, and continues later. It interrupts no other session. Not for sessions over several hosts.',
       ),
     slurm: SlurmChoice.optional().describe(
       'For a resource group that Slurm runs: time limit and place of the job, within what the group offers.',
@@ -176,7 +176,7 @@ export const SessionSpec = z
     path: ['runImageCommand'],
     message: 'runs the program of the image instead of a startupCommand: leave one of them out',
   })
-  .refine(spec => !(spec.interruptible && spec.clusterMode === 'multi-host'), {
+  .refine(spec => !(spec.interruptible && spec.clusterMode === 'multi-host' && (spec.clusterSize ?? 1) > 1), {
     path: ['interruptible'],
     message: 'a session over several hosts cannot be interrupted yet: leave out interruptible or clusterMode',
   })

@@ -174,9 +174,8 @@ test('a host that loses its power ends the session, and nothing of its network i
   await ends(next.id)
 })
 
-/** Programs of a container without Berth's own image: connect to a kernel, and send frames of VXLAN to the host of another one. */
-const KNOCK = (address: string) => `${BUSYBOX_NC} -w 3 ${address} 4000 < /dev/null`
-const BUSYBOX_NC = '/bin/nc'
+/** Shell command of a container: what a kernel says at its port. */
+const KNOCK = (address: string) => `/bin/nc -w 3 ${address} 4000 < /dev/null`
 
 test('a container of somebody else on a host of the session does not get in, neither by address nor with forged frames', async () => {
   const { id, places } = await launch()
@@ -204,9 +203,11 @@ test('a container of somebody else on a host of the session does not get in, nei
     )
   }
   const before = await counted()
-  await inside(
-    `echo forged | /bin/busybox nc -u -w 1 ${target.host} 4790; echo forged | /bin/busybox nc -u -w 1 ${mine.host} 4790`,
-  )
+  const pid = await engine.docker('inspect', '-f', '{{.State.Pid}}', 'foreign')
+  const send = `const socket = require('dgram').createSocket('udp4')
+    let left = 2
+    for (const host of ['${target.host}', '${mine.host}']) socket.send('forged', 4790, host, () => --left || socket.close())`
+  await run('nsenter', ['-t', pid, '-n', process.execPath, '-e', send])
   expect(await counted()).toBeGreaterThanOrEqual(before + 2)
   expect(await ask(main, 'sub1')).toBe('I am sub1')
   expect(sub.role).toBe('sub1')

@@ -229,6 +229,10 @@ describe('lifetime, priority and kind', () => {
     })
     expect(toSpec(formLike(ended), limitsOf(image(), largest, GIB))).toMatchObject({ interruptible: true })
     expect(toSpec(form({}), limitsOf(image(), largest, GIB))).not.toHaveProperty('interruptible')
+    // Over several hosts it cannot be interrupted: the switch is off there, whatever was chosen before.
+    const overHosts = toSpec({ ...formLike(ended), severalHosts: true }, limitsOf(image(), largest, GIB))
+    expect(overHosts.clusterMode).toBe('multi-host')
+    expect(overHosts.interruptible).toBeUndefined()
     expect(toSpec(formLike(ended), limitsOf(image(), largest, GIB))).toMatchObject({ clusterSize: 3 })
     expect(toSpec(form({}), limitsOf(image(), largest, GIB))).not.toHaveProperty('clusterSize')
     expect(formLike(ended)).toMatchObject({
