@@ -97,7 +97,8 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'installs packages in a fresh Debian, once with a real systemd; line, script, bundle and routes have tests beside their code, agents-cli.test.ts a join',
   },
   {
-    files: 'test/engine/{images-between-agents,images-between-stores,multi-host,multi-host-crash,multi-host-mpi}.test.ts',
+    files:
+      'test/engine/{images-between-agents,images-between-stores,multi-host,multi-host-crash,multi-host-many,multi-host-mpi}.test.ts',
     why: 'three engines each; take-image.test.ts and integration/sessions/multi-host.test.ts have the same with stand-ins for them',
   },
   {

@@ -33,7 +33,7 @@ export async function readReservations(
   return seen.map(reservation => toReservation(reservation, names, occupancy))
 }
 
-/** What is reserved on each agent. */
+/** The parts of the reservation, one for each agent. */
 function partsOf({ agentId, parts, requested, clusterSize, devices }: ReservationOf) {
   const one = { agentId, requested, clusterSize, devices }
   return parts?.map(({ kernels, ...part }) => ({ ...part, requested, clusterSize: kernels })) ?? [one]

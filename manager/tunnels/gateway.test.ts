@@ -71,8 +71,7 @@ test.each([
         domain: 'default',
       }),
     verifyGrant: () => Promise.reject(new AppError('grant_invalid')),
-    authenticateUpgrade: () =>
-      Promise.resolve({ loginId: 'login', userId, scopes: null } as never),
+    authenticateUpgrade: () => Promise.resolve({ loginId: 'login', userId, scopes: null } as never),
     isCredentialValid: () => Promise.resolve(true),
     agents: {
       reach: id => {

@@ -80,7 +80,7 @@ async function onHost({ engine }: LabHost, ...words: string[]): Promise<string> 
   const [program = '', ...prefix] = engine.prefix
   return (await run(program, [...prefix, ...words])).stdout
 }
-/** What networks between hosts have left on a host: links, bridges, networks of the engine, and hosts that the firewall admits. */
+/** Traces of networks between hosts on a host: links, bridges, networks of the engine, and hosts that the firewall admits. */
 async function remains(host: LabHost) {
   const links = await onHost(host, 'ip', '-o', 'link', 'show')
   const networks = await host.engine.docker('network', 'ls', '-q', '--filter', 'label=berth.cluster')
@@ -196,11 +196,9 @@ test('a container of somebody else on a host of the session does not get in, nei
   ).toMatch(/not permitted/i)
   // Datagrams to the port of the other host would come from the address of this one.
   const counted = async () => {
-    const rules = await onHost(main.host, 'iptables', '-nvxL')
-    return [...rules.matchAll(/^\s*(\d+)\s+\d+\s+DROP\s+udp\b.*dpt:4790/gm)].reduce(
-      (sum, [, packets]) => sum + Number(packets),
-      0,
-    )
+    const rules = await onHost(main.host, 'iptables', '-vS')
+    const drops = [...rules.matchAll(/--dport 4790 -c (\d+) \d+ -j DROP/g)]
+    return drops.reduce((sum, [, packets]) => sum + Number(packets), 0)
   }
   const before = await counted()
   const pid = await engine.docker('inspect', '-f', '{{.State.Pid}}', 'foreign')

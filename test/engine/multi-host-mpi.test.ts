@@ -27,7 +27,7 @@ beforeAll(async () => {
   if (made.status === 'rejected') throw made.reason
   ;({ api, hosts } = lab)
   await api.updateResourceGroup({ params: { name: 'default' }, body: { options: { spreadClusters: true } } })
-  // One after the other: the disk is the narrow place.
+  // The images are loaded in turn, because the disk is the bottleneck.
   for (const { engine } of hosts) await engine.load(MPI_IMAGE)
 }, 300_000)
 afterAll(() => lab[Symbol.asyncDispose](), 60_000)
@@ -54,7 +54,7 @@ print('rank', world.rank, 'of', world.size, 'on', socket.gethostname(), 'has', t
 const COMMAND = `[ "$BERTH_CLUSTER_ROLE" = main1 ] || exec sleep infinity
 env | grep -E '^(BERTH_CLUSTER|BACKENDAI_CLUSTER|MASTER_|NNODES|NODE_RANK|NCCL_|GLOO_)' | sort
 cat $BERTH_CLUSTER_HOSTFILE
-for host in sub1 sub2; do ssh $host 'echo $NODE_RANK $BACKENDAI_CLUSTER_HOST; ls /sys/class/net/'; done
+for host in sub1 sub2; do ssh $host 'echo $NODE_RANK $BACKENDAI_CLUSTER_HOST $(/opt/berth/bin/busybox ip -4 -o address show $NCCL_SOCKET_IFNAME | grep -o 10\\.212)'; done
 mpirun --hostfile $BERTH_CLUSTER_HOSTFILE python3 -c "$PROGRAM"`
 
 test('mpirun starts its programs on three hosts, and they compute together', async () => {
@@ -75,11 +75,40 @@ test('mpirun starts its programs on three hosts, and they compute together', asy
   })
   if (!session) throw new Error('no session')
   const params = { id: session.id }
-  const pick = ({ status, reason, exitCode }: Session) => ({ status, why: reason.message, exitCode })
+  const pick = ({ status, reason }: Session) => ({ status, why: reason.message })
   await expect
     .poll(async () => pick(await api.getSession({ params })), { timeout: 120_000, interval: 500 })
     .toMatchObject({ status: 'TERMINATED' })
-  const { kernels, ...ended } = await api.getSession({ params })
+  const { kernels } = await api.getSession({ params })
   const { text } = await api.getSessionLogs({ params, query: {} })
-  console.log(text, pick({ kernels, ...ended }))
+  expect(new Set(kernels.map(({ agentId }) => agentId)).size).toBe(3)
+  const lines = text.split('\n')
+  for (const [rank, role, left] of [
+    [0, 'main1', 2],
+    [1, 'sub1', 0],
+    [2, 'sub2', 1],
+  ] as const)
+    expect(lines).toContain(`rank ${rank} of 3 on ${role} has 3 ${left}`)
+  // No warning of mpirun, ssh or the network.
+  expect(lines.filter(line => /warn|denied|password|authenticity/i.test(line))).toEqual([])
+  expect(lines).toEqual(expect.arrayContaining(EXPECTED))
 })
+
+const EXPECTED = [
+  'BACKENDAI_CLUSTER_HOST=main1',
+  'BACKENDAI_CLUSTER_HOSTS=main1,sub1,sub2',
+  'BACKENDAI_CLUSTER_IDX=1',
+  'BACKENDAI_CLUSTER_REPLICAS=main:1,sub:2',
+  'BACKENDAI_CLUSTER_ROLE=main',
+  'BACKENDAI_CLUSTER_SIZE=3',
+  'BERTH_CLUSTER_INDEX=0',
+  'MASTER_ADDR=main1',
+  'MASTER_PORT=29500',
+  'NNODES=3',
+  'NODE_RANK=0',
+  'NCCL_SOCKET_IFNAME=eth1',
+  'main1 slots=1',
+  // From the other hosts, by ssh: their variables, and the interface that frameworks are told, with an address of the network between hosts.
+  '1 sub1 10.212',
+  '2 sub2 10.212',
+]

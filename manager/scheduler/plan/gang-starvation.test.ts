@@ -157,7 +157,7 @@ test('a session over several hosts never starves behind a stream of small ones, 
           asks.set(session.id, small)
           waiting.push(session)
         }
-        // It comes when the hosts are full.
+        // The gang comes when the hosts are full.
         const pending = minute === 0 ? waiting : [...waiting, gang]
         const options = { reserveAfterMs: RESERVE_AFTER * MINUTE }
         const result = plan({ agents, pending, now, options, reservation }, sequencer, selector)

@@ -271,7 +271,7 @@ export interface Reservation {
   readonly parts?: readonly ReservedPart[] | undefined
 }
 
-/** What a reservation holds on each agent. */
+/** The parts of a reservation, one for each agent. */
 export const reservedParts = (
   { agentId, devices, parts }: Reservation,
   { clusterSize: kernels = 1 }: Pick<PendingSession, 'clusterSize'>,

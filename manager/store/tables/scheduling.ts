@@ -42,9 +42,9 @@ export interface HeldPart {
 export interface ReservationsTable {
   resource_group: string
   session_id: SessionId
-  /** Of several agents the first one. */
+  /** The agent; of several, the first one. */
   agent_id: AgentId
-  /** Those of all agents. */
+  /** Devices of all agents. */
   devices: Json<readonly HeldDevice[]>
   /** Null if all kernels are to be on one agent. */
   parts: MaybeJson<readonly HeldPart[]>
