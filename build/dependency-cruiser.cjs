@@ -37,6 +37,7 @@ const FLOORS = {
     'tasks',
     'registries',
     'sso',
+    'webhooks',
     'quotas',
     'storage',
     'folders',

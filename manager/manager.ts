@@ -29,6 +29,7 @@ import { type SessionsPartTimings } from './wiring/sessions-core.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
 import { openStorePart } from './wiring/store-part.ts'
 import { createSystemHandlers } from './wiring/system-handlers.ts'
+import { startWebhooksPart, type WebhookTimings } from './wiring/webhooks-part.ts'
 
 export interface Manager extends ParentRequests, AsyncDisposable {
   readonly url: string
@@ -44,6 +45,7 @@ export type ManagerTimings = SessionsPartTimings & {
   readonly hostProgram?: string
   /** Interval at which the rights of a long request are checked again. */
   readonly recheckMs?: number
+  readonly webhooks?: WebhookTimings
 }
 
 /**
@@ -113,6 +115,19 @@ export async function startManager(
     }),
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
+
+  const webhooks = stack.use(
+    startWebhooksPart({
+      store,
+      box,
+      settings,
+      mailer,
+      events: bus,
+      jobLocks: cluster.jobLocks,
+      log,
+      timings: timings?.webhooks,
+    }),
+  )
 
   const hostBundles = stack.use(
     createHostBundles({ directory: join(dataDir, 'host-bundles'), log, ...defined({ program: timings?.hostProgram }) }),
@@ -188,6 +203,7 @@ export async function startManager(
     }),
     ...sessions.handlers,
     ...folders.handlers,
+    ...webhooks.handlers,
   }
   signal?.throwIfAborted()
   const http = stack.use(

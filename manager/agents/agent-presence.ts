@@ -2,7 +2,8 @@ import { type AgentId } from '#manager/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { type AgentReads } from '../agent-link/reads.ts'
 import { isStarting } from '../sessions/transition.ts'
-import { setAgent } from '../store/agents/agents.ts'
+import { lockAgent, setAgent } from '../store/agents/agents.ts'
+import { writeHostEvent } from '../store/operation/webhook-events.ts'
 import { type ActingDeps } from './act-on-report.ts'
 import { type AgentMemories, type AgentMemory } from './agent-memory.ts'
 
@@ -72,7 +73,11 @@ export function createAgentPresence(deps: AgentPresenceDeps): AgentPresence {
     async lost(agentId) {
       memories.forget(agentId)
       if (await links.isElsewhere(agentId)) return
-      const agent = await setAgent(store.db, agentId, { status: 'LOST' })
+      const agent = await store.transaction(async trx => {
+        const before = await lockAgent(trx, agentId)
+        if (before?.status === 'CONNECTED') await writeHostEvent(trx, { event: 'host.lost', host: before.name })
+        return setAgent(trx, agentId, { status: 'LOST' })
+      })
       if (!agent) return
       log.warn({ agentId, name: agent.name }, 'agent lost')
       events.publish({ topic: 'agent', id: agentId, version: agent.row_version }, 'superadmins')

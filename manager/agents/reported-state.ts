@@ -4,6 +4,7 @@ import { type AgentReads } from '../agent-link/reads.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { listDeviceHolders, lockAgent, type ReportedState, saveReportedState } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
+import { writeHostEvent } from '../store/operation/webhook-events.ts'
 import { type Db } from '../store/schema.ts'
 import { type AgentMemory } from './agent-memory.ts'
 import { type DeviceModes, takeUpDevices, withDevices } from './devices.ts'
@@ -91,5 +92,8 @@ async function saveInModes(
   const { devices, modes } = takeUpDevices(state.devices, known)
   const capacity = withDevices(state.capacity, devices)
   const version = await saveReportedState(trx, agentId, { ...state, capacity, devices, modes })
+  // A host that has just joined has not reported any capacity yet.
+  const isBack = row.status === 'LOST' && Object.keys(row.capacity).length > 0
+  if (isBack) await writeHostEvent(trx, { event: 'host.back', host: row.name })
   return version === undefined ? undefined : { version, modes }
 }

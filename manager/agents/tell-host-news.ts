@@ -1,6 +1,7 @@
 import { type HostNews } from './tell-faults.ts'
 import { type TellDeps, tellSuperadmins } from '../mail/tell-superadmins.ts'
 import { gpuMail, hostMail, updateMail } from '../mail/texts.ts'
+import { writeHostEvent } from '../store/operation/webhook-events.ts'
 import { detailOf } from './tell-gpu-faults.ts'
 
 const LONGEST = 500
@@ -16,6 +17,7 @@ export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isUpdate,
       detail: detailOf(host, gpu),
       mail: (to, publicUrl) => gpuMail(to, { text, publicUrl }),
       isDue,
+      alongside: trx => writeHostEvent(trx, { event: 'host.problem', host, gpu, problem: text }),
     })
     return
   }
@@ -29,6 +31,7 @@ export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isUpdate,
       about,
       text,
       detail: host,
+      alongside: trx => writeHostEvent(trx, { event: 'host.problem', host, problem: text }),
       mail: (to, publicUrl) => updateMail(to, { text, publicUrl }),
     })
     return
@@ -40,6 +43,8 @@ export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isUpdate,
     about: isFault ? 'host_fault' : 'host_well',
     text,
     detail: host,
+    alongside: trx =>
+      writeHostEvent(trx, isFault ? { event: 'host.problem', host, problem: text } : { event: 'host.well', host }),
     mail: (to, publicUrl) => hostMail(to, { text, publicUrl, isFault }),
   })
 }

@@ -103,6 +103,10 @@ export const ERRORS = {
   totp_not_on: { status: 409, retry: false, title: 'The second factor is off' },
   totp_on: { status: 409, retry: false, title: 'The second factor is already on' },
   totp_required: { status: 401, retry: false, title: 'A code from your authenticator app is needed' },
+  over_webhook_limit: { status: 409, retry: false, title: 'Too many webhooks' },
+  webhook_delivery_not_found: { status: 404, retry: false, title: 'No such delivery' },
+  webhook_inactive: { status: 409, retry: false, title: 'The webhook is off' },
+  webhook_not_found: { status: 404, retry: false, title: 'No such webhook' },
   weak_password: { status: 400, retry: false, title: 'The password does not meet the rules' },
 
   // folders

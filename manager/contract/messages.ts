@@ -47,6 +47,9 @@ export const Message = z
         'host_fault',
         'host_well',
         'host_update',
+        'webhook_failing',
+        'webhook_off',
+        'webhook_owner',
         ...ACCOUNT_NEWS_KINDS,
       ])
       .nullable()

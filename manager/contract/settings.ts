@@ -5,6 +5,7 @@ import { DomainName } from './domains.ts'
 import { DateTime, MailAddress, PlainLines, PlainText, TextUpTo, TrimmedLines, WebAddress } from './plain-text.ts'
 import { MailDomain } from './sign-in-providers.ts'
 import { TimeZone } from './time-zone.ts'
+import { WebhookHosts } from './webhooks.ts'
 
 /** Rule who may sign up. `request`: an admin decides about each person; invitations work as well. */
 export const SIGN_UP = ['off', 'invitation', 'request', 'open'] as const
@@ -157,6 +158,10 @@ const fields = {
     .min(1)
     .max(8_760)
     .describe('A link to a published app ends after at most this many hours.'),
+  webhookHosts: WebhookHosts.nullable().describe(
+    'Hosts to which webhooks may go although their address is private, separated by commas; null: none.',
+  ),
+  webhookHttp: z.boolean().describe('Webhooks may go to addresses with http, which others on the way can read.'),
   publicUrl: HttpUrl.nullable().describe('Address of the console in mailed links.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
@@ -201,6 +206,8 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   imageTransfers: 'never',
   publishApps: false,
   publishMaxHours: 168,
+  webhookHosts: null,
+  webhookHttp: false,
   publicUrl: null,
   termsUrl: null,
   privacyUrl: null,

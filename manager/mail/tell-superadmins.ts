@@ -22,18 +22,21 @@ export interface News {
   readonly mail: (to: string, publicUrl: string) => Mail
   /** Decides in the transaction that writes whether this manager tells. Left out: it does. */
   readonly isDue?: ((trx: Db) => Promise<boolean>) | undefined
+  /** Written in the same transaction. */
+  readonly alongside?: (trx: Db) => Promise<void>
 }
 
 /** Tells every superadmin about an event that nobody waits for: by a notification, and by mail if that is set up. */
 export async function tellSuperadmins(
   { store, settings, mailer, events }: TellDeps,
-  { about, text, detail = '', mail, isDue }: News,
+  { about, text, detail = '', mail, isDue, alongside }: News,
 ): Promise<void> {
   const admins = await listSuperadmins(store.db)
   const messages = admins.map(({ id }) => ({ userId: id, sender: 'Berth', text, sessions: [], about, detail }))
   const isTold = await store.transaction(async trx => {
     if (isDue && !(await isDue(trx))) return false
     await insertMessages(trx, messages)
+    await alongside?.(trx)
     return true
   })
   if (!isTold) return

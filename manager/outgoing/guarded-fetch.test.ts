@@ -27,7 +27,7 @@ function answering(...answers: string[][]) {
       addresses.map(address => ({ address, family: address.includes(':') ? 6 : 4 })),
     )
   }
-  return { fetch: createGuardedFetch(find as unknown as Lookup), asked }
+  return { fetch: createGuardedFetch({ find: find as unknown as Lookup }), asked }
 }
 
 test.each([

@@ -34,15 +34,28 @@ export type GuardedFetch = (address: string | URL, init?: RequestInit) => Promis
  */
 const REST_MS = 4_000
 
-/** @param find only tests pass one */
-export function createGuardedFetch(find: Lookup = lookup): GuardedFetch {
-  const options = { keepAlive: true, timeout: REST_MS, lookup: guarded(find), ...proxyOfEnvironment() }
+export interface GuardedFetchOptions {
+  /** Only tests pass one. */
+  readonly find?: Lookup
+  /**
+   * Refuses further addresses. Called with the host of the URL for addresses that are written out, and with the name and each of its addresses
+   * otherwise.
+   */
+  readonly refuses?: (host: string, address: string) => boolean
+}
+
+export function createGuardedFetch({
+  find = lookup,
+  refuses = () => false,
+}: GuardedFetchOptions = {}): GuardedFetch {
+  const isRefused = (host: string, address: string) => isCredentialAddress(address) || refuses(host, address)
+  const options = { keepAlive: true, timeout: REST_MS, lookup: guarded(find, isRefused), ...proxyOfEnvironment() }
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }
 
   return async (address, init = {}) => {
     const url = new URL(address)
     // Addresses are not looked up.
-    if (isCredentialAddress(url.hostname)) throw new RefusedAddress(url.host)
+    if (isRefused(url.hostname, url.hostname)) throw new RefusedAddress(url.host)
     const asked = new Request(url, init)
     const isSecure = url.protocol === 'https:'
     if (!isSecure && url.protocol !== 'http:') throw new TypeError(`${url.protocol} is not called`)
@@ -86,7 +99,7 @@ function toResponse(reply: IncomingMessage, { method, signal }: Request): Respon
   return new Response(Readable.toWeb(addAbortSignal(signal, reply)) as ReadableStream<Uint8Array>, init)
 }
 
-function guarded(find: Lookup): LookupFunction {
+function guarded(find: Lookup, isRefused: (host: string, address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     find(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) {
@@ -95,7 +108,7 @@ function guarded(find: Lookup): LookupFunction {
       }
       const [first] = addresses
       if (!first) done(new Error(`${hostname} has no address`), '', 0)
-      else if (addresses.some(({ address }) => isCredentialAddress(address))) done(new RefusedAddress(hostname), '', 0)
+      else if (addresses.some(({ address }) => isRefused(hostname, address))) done(new RefusedAddress(hostname), '', 0)
       else if (options.all) done(null, addresses)
       else done(null, first.address, first.family)
     })

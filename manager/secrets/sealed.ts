@@ -42,6 +42,7 @@ const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
   resealDotfiles,
   resealBootstrapScripts,
   resealSignInProviders,
+  resealWebhooks,
 ]
 
 async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
@@ -180,5 +181,30 @@ async function resealSignInProviders(trx: Db, box: SecretBox): Promise<void> {
     const context = signInProviderContext(id)
     const resealed = box.seal(box.open(sealed_secret, context), context)
     await trx.updateTable('sign_in_providers').set({ sealed_secret: resealed }).where('id', '=', id).execute()
+  }
+}
+
+/** Contexts to which the address and the secrets of a webhook are bound in the secret box. */
+export const webhookUrlContext = (id: string) => `webhook-url:${id}`
+export const webhookSecretContext = (id: string) => `webhook-secret:${id}`
+
+async function resealWebhooks(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx
+    .selectFrom('webhooks')
+    .select(['id', 'sealed_url', 'sealed_secret', 'sealed_old_secret'])
+    .forUpdate()
+    .execute()
+  for (const { id, ...sealed } of rows) {
+    const [ofUrl, ofSecret] = [webhookUrlContext(id), webhookSecretContext(id)]
+    const again = (text: string, context: string) => box.seal(box.open(text, context), context)
+    await trx
+      .updateTable('webhooks')
+      .set({
+        sealed_url: again(sealed.sealed_url, ofUrl),
+        sealed_secret: again(sealed.sealed_secret, ofSecret),
+        sealed_old_secret: sealed.sealed_old_secret === null ? null : again(sealed.sealed_old_secret, ofSecret),
+      })
+      .where('id', '=', id)
+      .execute()
   }
 }

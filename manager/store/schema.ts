@@ -94,6 +94,7 @@ import {
   type RegistryImagesTable,
   type TasksTable,
 } from './tables/images.ts'
+import { type WebhookDeliveriesTable, type WebhooksTable } from './tables/webhooks.ts'
 
 /**
  * The tables as Kysely sees them. Ids are uuid columns read as lower-case text; bigint columns are read as numbers (`open-store.ts` parses
@@ -178,6 +179,8 @@ export interface Database {
   session_shares: SessionSharesTable
   uploads: UploadsTable
   downloads: DownloadsTable
+  webhooks: WebhooksTable
+  webhook_deliveries: WebhookDeliveriesTable
 }
 
 /** First argument of every query function: the database or a transaction on it. */

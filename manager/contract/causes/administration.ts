@@ -6,6 +6,14 @@ export const ADMINISTRATION_CAUSES = {
   agent_has_files:
     '{agent} has the files with which {sessions} will continue. Wait for these sessions to end, or end them.',
   one_holder_of_limits: 'Name a resource policy, a project or a domain: one of them.',
+  webhook_needs_https:
+    'The address needs https. A superadmin can allow addresses with http: berth admin settings set webhookHttp=true.',
+  webhook_private:
+    '{host} is a private address. A superadmin can allow it: berth admin settings set webhookHosts={host}.',
+  webhook_of_project: 'Name a project. Webhooks of the whole installation are for superadmins.',
+  webhook_event_of_installation: 'The event {event} is for webhooks of the whole installation only.',
+  webhooks_at_most: 'There can be {limit} of them for one project, and as many for the installation. Delete one first.',
+  webhook_switch_on: 'Switch it on first.',
   join_string_gone: 'This join string was used or removed. Make another one.',
   address_not_encrypted:
     '{url} is not encrypted, so hosts refuse it. Set manager.advertiseUrl to an address with https.',

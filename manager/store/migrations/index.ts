@@ -2,10 +2,12 @@ import { type Migration } from 'kysely/migration'
 import { initial } from './0001-initial/index.ts'
 import { logAccess } from './0002-log-access.ts'
 import { reservationsOverHosts } from './0003-reservations-over-hosts.ts'
+import { webhooks } from './0004-webhooks.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-initial': initial,
   '0002-log-access': logAccess,
   '0003-reservations-over-hosts': reservationsOverHosts,
+  '0004-webhooks': webhooks,
 }

@@ -49,6 +49,8 @@ export const KEPT = {
   join_tokens: over(sql`expires_at < now() - interval '1 day'`),
   uploads: over(sql`expires_at < now()`),
   downloads: over(sql`expires_at < now()`),
+  // A delivery that waits ends within about a day by itself.
+  webhook_deliveries: over(sql`status <> 'waiting' and created_at < now() - interval '14 days'`),
   tasks: over(sql`ended_at < now() - interval '7 days'`),
   // The last minute of a session stays: it contains the session's total usage.
   session_stats_minutes: over(sql`minute < now() - interval '7 days' and not settled and exists (${laterMinute})`),
@@ -91,6 +93,7 @@ export const KEPT = {
   folder_members: 'with what it is about',
   image_defaults: 'with what it is about',
   session_templates: 'with what it is about',
+  webhooks: 'with what it is about',
   folder_usage: 'with what it is about',
   folder_clones: 'with what it is about',
 

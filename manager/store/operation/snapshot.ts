@@ -37,6 +37,7 @@ const PASSING: readonly string[] = [
   'diagnoses',
   'downloads',
   'tasks',
+  'webhook_deliveries',
   ...OF_PROCESSES,
 ]
 const BATCH = 500

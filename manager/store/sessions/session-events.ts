@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type KernelId, type Reason, type SessionEvent, type SessionId, type SessionStatus } from '#manager/contract'
+import { writeSessionEvents } from '../operation/webhook-events.ts'
 import { type Db } from '../schema.ts'
 
 export interface NewSessionEvent {
@@ -11,7 +12,10 @@ export interface NewSessionEvent {
   readonly actor: string | null
 }
 
-/** Inserts rows of the timeline. Call it in the transaction of the transitions that they record. */
+/**
+ * Inserts rows of the timeline, and the events of webhooks. Call it in the transaction of the transitions that they record, after the
+ * sessions were written.
+ */
 export async function insertSessionEvents(db: Db, events: readonly NewSessionEvent[]): Promise<void> {
   if (events.length === 0) return
   const values = events.map(event => ({
@@ -23,6 +27,7 @@ export async function insertSessionEvents(db: Db, events: readonly NewSessionEve
     actor: event.actor,
   }))
   await db.insertInto('session_events').values(values).execute()
+  await writeSessionEvents(db, events)
 }
 
 /** Reason of the last transition of the session to this status. `sessions.reason` may be newer and describe later progress. */
