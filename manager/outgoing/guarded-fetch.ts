@@ -42,14 +42,17 @@ export interface GuardedFetchOptions {
    * otherwise.
    */
   readonly refuses?: (host: string, address: string) => boolean
+  /** False: every request has a connection of its own, so that its addresses are judged by the rules of this moment. Default: true. */
+  readonly keepAlive?: boolean
 }
 
 export function createGuardedFetch({
   find = lookup,
   refuses = () => false,
+  keepAlive = true,
 }: GuardedFetchOptions = {}): GuardedFetch {
   const isRefused = (host: string, address: string) => isCredentialAddress(address) || refuses(host, address)
-  const options = { keepAlive: true, timeout: REST_MS, lookup: guarded(find, isRefused), ...proxyOfEnvironment() }
+  const options = { keepAlive, timeout: REST_MS, lookup: guarded(find, isRefused), ...proxyOfEnvironment() }
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }
 
   return async (address, init = {}) => {

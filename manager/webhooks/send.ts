@@ -45,6 +45,7 @@ export function createSendMessage({
   const isAllowed = (host: string) => hosts.has(host.toLowerCase()) || PROXIES.has(host.toLowerCase())
   const fetch = createGuardedFetch({
     ...(find ? { find } : {}),
+    keepAlive: false,
     refuses: (host, address) => !isAllowed(host) && isPrivateAddress(address),
   })
 
