@@ -57,7 +57,9 @@ const Url = WebAddress(2048, {
   error: 'must be an address such as https://hooks.example.org/berth',
 })
   .refine(text => !/^[^/]*\/\/[^/?#]*@/.test(text), 'must hold no user and no password')
-  .describe('Where events are sent. Stored encrypted and never shown again, because addresses of chat rooms are secrets.')
+  .describe(
+    'Where events are sent. Stored encrypted and never shown again, because addresses of chat rooms are secrets.',
+  )
 const Events = z.array(WebhookEvent).min(1).max(WEBHOOK_EVENTS.length)
 const WaitingMinutes = z
   .int()
@@ -125,7 +127,9 @@ export type Webhook = z.infer<typeof Webhook>
 
 export const WebhookSecret = z
   .object({
-    secret: TextUpTo(200).describe('`whsec_` and the key in Base64, as the Standard Webhooks have it. Shown only here.'),
+    secret: TextUpTo(200).describe(
+      '`whsec_` and the key in Base64, as the Standard Webhooks have it. Shown only here.',
+    ),
     oldSecretUntil: z.iso.datetime().nullable(),
   })
   .meta({ id: 'WebhookSecret' })
@@ -166,4 +170,3 @@ export const WebhookHosts = TextUpTo(1000)
     'must be host names or addresses, separated by commas',
   )
 const HOST = /^([a-z0-9._-]{1,253}|\[[0-9a-f:.]+\])$/
-

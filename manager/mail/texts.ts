@@ -179,6 +179,9 @@ export function testMail(to: string): Mail {
   return mail(to, 'Test of the mail settings', ['Berth can send mail with these settings.'])
 }
 
-export function webhookMail(to: string, { text, publicUrl }: { readonly text: string; readonly publicUrl: string }): Mail {
+export function webhookMail(
+  to: string,
+  { text, publicUrl }: { readonly text: string; readonly publicUrl: string },
+): Mail {
   return mail(to, 'A webhook has a problem', [text, '', `${publicUrl}/#/admin/webhooks`])
 }

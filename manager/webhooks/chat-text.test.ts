@@ -6,7 +6,10 @@ const session = { name: 'train-1', owner: 'ada@example.org', project: { id: '1',
 
 test('the end of a session names session, owner, project, exit code and reason', () => {
   expect(
-    chatText({ type: 'session.ended', data: { session, exitCode: 1, reason: { code: 'exited', message: 'It ended.' } } }),
+    chatText({
+      type: 'session.ended',
+      data: { session, exitCode: 1, reason: { code: 'exited', message: 'It ended.' } },
+    }),
   ).toBe('Session train-1 of ada@example.org, project vision, has ended with exit code 1. It ended.')
 })
 

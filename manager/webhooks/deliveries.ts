@@ -192,9 +192,13 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
     }
   }
 
-  const polling = every(timings.pollMs, () => onBehalfOfAll(work), error => {
-    if (!stopping()) log.warn({ err: error }, 'the outbox of webhooks could not be read')
-  })
+  const polling = every(
+    timings.pollMs,
+    () => onBehalfOfAll(work),
+    error => {
+      if (!stopping()) log.warn({ err: error }, 'the outbox of webhooks could not be read')
+    },
+  )
   const wake = () => {
     if (!stopping()) void polling.now()
   }

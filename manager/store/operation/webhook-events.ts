@@ -241,5 +241,7 @@ export async function writeLimitEvents(trx: Db, againHours: number): Promise<voi
 
 /** Whether any active webhook exists. */
 export async function hasWebhooks(db: Db): Promise<boolean> {
-  return (await db.selectFrom('webhooks').select('id').where('active', '=', true).limit(1).executeTakeFirst()) !== undefined
+  return (
+    (await db.selectFrom('webhooks').select('id').where('active', '=', true).limit(1).executeTakeFirst()) !== undefined
+  )
 }

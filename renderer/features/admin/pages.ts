@@ -19,6 +19,7 @@ import {
   mdiStethoscope,
   mdiViewDashboardOutline,
   mdiViewListOutline,
+  mdiWebhook,
   mdiWrenchOutline,
 } from '@mdi/js'
 import { type Component } from 'vue'
@@ -207,6 +208,13 @@ export const ADMIN_PARTS: readonly AdminPart[] = [
         icon: mdiCogOutline,
         access: 'superadmin',
         load: () => import('./system/SettingsPage.vue'),
+      },
+      {
+        path: '/webhooks',
+        label: 'webhooks',
+        icon: mdiWebhook,
+        access: 'domain_admin',
+        load: () => import('./webhooks/WebhooksPage.vue'),
       },
       {
         path: '/audit',

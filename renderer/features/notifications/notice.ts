@@ -20,6 +20,9 @@ export type NoticeKind =
   | 'hostUpdate'
   | 'hostFault'
   | 'hostWell'
+  | 'webhookFailing'
+  | 'webhookOff'
+  | 'webhookOwner'
   | `told_${AccountNewsKind}`
 
 /** Something that happened while the page was open, for the list under the bell. */
@@ -77,6 +80,9 @@ const KINDS: readonly string[] = [
   'hostUpdate',
   'hostFault',
   'hostWell',
+  'webhookFailing',
+  'webhookOff',
+  'webhookOwner',
   'tunnelsLost',
   'tunnelsBack',
 ] satisfies NoticeKind[]

@@ -67,6 +67,24 @@ test.each([
   ['gpu_fault', 'gpuFault', '/admin/agents', 'No session starts on a GPU of a host: gpu-1. See why in Agents.'],
   ['host_fault', 'hostFault', '/admin/agents', 'No session can start on the host gpu-1. See why in Agents.'],
   ['host_update', 'hostUpdate', '/admin/agents', 'The update of the host gpu-1 failed. See why in Agents.'],
+  [
+    'webhook_failing',
+    'webhookFailing',
+    '/admin/webhooks',
+    'An event could not be sent to the webhook gpu-1 for a day, and was given up. See why in Webhooks.',
+  ],
+  [
+    'webhook_off',
+    'webhookOff',
+    '/admin/webhooks',
+    'The webhook gpu-1 was switched off: its receiver takes no events. See why in Webhooks.',
+  ],
+  [
+    'webhook_owner',
+    'webhookOwner',
+    '/account',
+    'The webhook gpu-1 was switched off, because you may not administer what it tells of any more.',
+  ],
   ['host_well', 'hostWell', '/admin/agents', 'Sessions can start on the host gpu-1 again.'],
 ] as const)(
   'what Berth tells about %s leads superadmins to its page, and is cleared like a message',

@@ -21,6 +21,9 @@ const TOLD_BY_BERTH = {
   host_update: { kind: 'hostUpdate', to: '/admin/agents' },
   gpu_fault: { kind: 'gpuFault', to: '/admin/agents' },
   host_fault: { kind: 'hostFault', to: '/admin/agents' },
+  webhook_failing: { kind: 'webhookFailing', to: '/admin/webhooks' },
+  webhook_off: { kind: 'webhookOff', to: '/admin/webhooks' },
+  webhook_owner: { kind: 'webhookOwner', to: '/account' },
   host_well: { kind: 'hostWell', to: '/admin/agents' },
 } as const satisfies Record<Exclude<NonNullable<Message['about']>, AccountNewsKind>, Pick<Notice, 'kind' | 'to'>>
 const isTold = (about: NonNullable<Message['about']>): about is AccountNewsKind => !Object.hasOwn(TOLD_BY_BERTH, about)

@@ -13,6 +13,8 @@ const en = {
 
   // Users of the limits
   use: 'Use of the limits',
+  webhooks: 'Webhooks',
+  webhooksOf: 'Webhooks of {name}',
   useOf: 'Use of the limits of {name}',
   useTitle: 'Use of the limits of {name}',
   useTogether: 'All together',

@@ -45,6 +45,7 @@ const en = {
   part_signIn: 'Sign-ins',
   part_mail: 'Mail',
   part_apps: 'Published apps',
+  part_webhooks: 'Webhooks',
   part_retention: 'How long records are kept',
   announcement: 'Text',
   hint_announcement: 'Every signed-in person sees it on the summary page, and can dismiss it. Markdown.',
@@ -107,6 +108,11 @@ const en = {
   imageTransfers: 'Images from other hosts',
   hint_imageTransfers:
     'A host that lacks the image of a session takes it from another host through the manager, layer by layer. An image that was made on one host can then be copied to every host that runs sessions with it.',
+  webhookHosts: 'Hosts of webhooks with private addresses',
+  hint_webhookHosts:
+    'Names or addresses, separated by commas. Administrators of domains can then send to them, and read the beginning of their answers.',
+  webhookHttp: 'Webhooks may go to addresses without encryption (http)',
+  hint_webhookHttp: 'Others on the way can read the events.',
   publishApps: 'Users may publish web apps of their sessions',
   hint_publishApps:
     'To everybody who has the link. Best with an address of apps that is no name of the console, such as https://*.apps.example.org: pages at ports of one name are one site for browsers.',

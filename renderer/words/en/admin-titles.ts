@@ -24,6 +24,7 @@ const en = {
   groupPage: 'Resource group',
   images: 'Images',
   registries: 'Registries',
+  webhooks: 'Webhooks',
   usage: 'Usage',
   month: 'Month report',
   settings: 'Settings',

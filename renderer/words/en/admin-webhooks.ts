@@ -59,6 +59,7 @@ const en = {
   logOf: 'Deliveries of {name}',
   logNone: 'Nothing was sent yet.',
   more: 'Show more',
+  reload: 'Refresh',
   test: 'Send a test',
   testGood: 'The receiver took the test ({status}).',
   testBad: 'The test failed. See why in the log.',
@@ -72,7 +73,8 @@ const en = {
   nextAt: 'next attempt {when}',
   answer: 'Answer of the receiver',
   answerOf: 'HTTP {status} after {duration, number} ms',
-  fault_address_refused: 'The address is private, or one to which Berth never connects. A superadmin can allow the host.',
+  fault_address_refused:
+    'The address is private, or one to which Berth never connects. A superadmin can allow the host.',
   fault_not_encrypted: 'The address has no https. A superadmin can allow http.',
   fault_not_found: 'There is no host of this name.',
   fault_no_connection: 'The host does not answer, or broke the connection off.',

@@ -89,6 +89,10 @@ const en = {
   tunnel_not_found: 'Open the app again.',
   unavailable: 'Check that Berth is running, then try again.',
   user_inactive: 'Ask an administrator to activate it again.',
+  over_webhook_limit: 'Delete a webhook that nobody needs.',
+  webhook_delivery_not_found: 'Load the log again: deliveries are kept for two weeks.',
+  webhook_inactive: 'Switch the webhook on.',
+  webhook_not_found: 'Load the list again.',
   weak_password: 'Choose a longer or more varied password.',
   again: 'Try again in a moment.',
 } as const satisfies Partial<Record<ErrorCode | 'again', string>>

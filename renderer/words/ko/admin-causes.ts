@@ -9,6 +9,14 @@ export default {
     '{agent}에서 실행 중인 세션: {sessions}. 새 세션을 시작하지 않게 하고, 세션이 끝나기를 기다리거나 종료하세요.',
   agent_has_files: '{agent}에 다음 세션을 이어 갈 파일이 있습니다: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',
   one_holder_of_limits: '자원 정책, 프로젝트, 도메인 중 하나만 지정하세요.',
+  webhook_needs_https:
+    '주소는 https여야 합니다. 최고 관리자가 http 주소를 허용할 수 있습니다: berth admin settings set webhookHttp=true.',
+  webhook_private:
+    '사설 주소입니다: {host}. 최고 관리자가 허용할 수 있습니다: berth admin settings set webhookHosts={host}.',
+  webhook_of_project: '프로젝트를 지정하세요. 설치 전체의 웹훅은 최고 관리자만 사용합니다.',
+  webhook_event_of_installation: '설치 전체의 웹훅에서만 사용할 수 있는 이벤트입니다: {event}.',
+  webhooks_at_most: '프로젝트와 설치 전체에 각각 {limit}개까지 만들 수 있습니다. 먼저 하나를 삭제하세요.',
+  webhook_switch_on: '먼저 켜세요.',
   join_string_gone: '이 참여 문자열은 사용되었거나 삭제되었습니다. 새로 만드세요.',
   address_not_encrypted:
     '{url} 주소는 암호화되지 않아 호스트가 거부합니다. manager.advertiseUrl을 https 주소로 설정하세요.',

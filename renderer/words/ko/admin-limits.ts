@@ -14,6 +14,8 @@ export default {
 
   // Users of the limits
   use: '한도 사용량',
+  webhooks: '웹훅',
+  webhooksOf: '{name} 웹훅',
   useOf: '{name}의 한도 사용량',
   useTitle: '{name}의 한도 사용량',
   useTogether: '모두 합쳐서',

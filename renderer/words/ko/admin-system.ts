@@ -46,6 +46,7 @@ export default {
   part_signIn: '로그인',
   part_mail: '메일',
   part_apps: '공개 앱',
+  part_webhooks: '웹훅',
   part_retention: '기록 보관 기간',
   announcement: '내용',
   hint_announcement: '로그인한 모든 사람의 요약 페이지에 표시되며, 각자 닫을 수 있습니다. 마크다운을 씁니다.',
@@ -108,6 +109,11 @@ export default {
   imageTransfers: '다른 호스트의 이미지',
   hint_imageTransfers:
     '세션의 이미지가 없는 호스트는 매니저를 거쳐 다른 호스트에서 이미지를 레이어별로 받습니다. 그러면 한 호스트에서 만든 이미지가 그 이미지로 세션을 실행하는 모든 호스트에 복사될 수 있습니다.',
+  webhookHosts: '사설 주소를 허용할 웹훅 호스트',
+  hint_webhookHosts:
+    '이름이나 주소를 쉼표로 구분합니다. 도메인 관리자도 이 호스트로 보내고 응답의 앞부분을 읽을 수 있습니다.',
+  webhookHttp: '암호화되지 않은 주소(http)의 웹훅 허용',
+  hint_webhookHttp: '중간의 다른 사람이 이벤트를 읽을 수 있습니다.',
   publishApps: '세션의 웹 앱 공개 허용',
   hint_publishApps:
     '링크가 있는 모든 사람이 볼 수 있습니다. 앱 주소는 https://*.apps.example.org처럼 콘솔과 다른 이름을 사용하는 것이 좋습니다. 브라우저는 한 이름의 포트를 모두 같은 사이트로 봅니다.',

@@ -24,6 +24,7 @@ export default {
   groupPage: '자원 그룹',
   images: '이미지',
   registries: '레지스트리',
+  webhooks: '웹훅',
   month: '월간 보고서',
   usage: '사용량',
   settings: '설정',

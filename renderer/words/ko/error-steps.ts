@@ -86,6 +86,10 @@ export default {
   tunnel_not_found: '앱을 다시 여세요.',
   unavailable: 'Berth가 실행 중인지 확인하고 다시 시도하세요.',
   user_inactive: '관리자에게 계정을 다시 활성화해 달라고 요청하세요.',
+  over_webhook_limit: '필요 없는 웹훅을 삭제하세요.',
+  webhook_delivery_not_found: '기록을 다시 불러오세요. 전송 기록은 2주 동안 보관합니다.',
+  webhook_inactive: '웹훅을 켜세요.',
+  webhook_not_found: '목록을 다시 불러오세요.',
   weak_password: '더 길거나 다양한 문자를 섞은 비밀번호를 선택하세요.',
   again: '잠시 후 다시 시도하세요.',
 } satisfies Translation<typeof en>

@@ -19,7 +19,10 @@ let id: string
 
 beforeAll(async () => {
   managers = stack.use(
-    await startManagers({ ...FAST, webhooks: { pollMs: 20, leaseSeconds: 2, restSeconds: 0, pauseAfter: attempts => attempts / 100 } }),
+    await startManagers({
+      ...FAST,
+      webhooks: { pollMs: 20, leaseSeconds: 2, restSeconds: 0, pauseAfter: attempts => attempts / 100 },
+    }),
   )
   const first = await managers.start()
   await managers.start()

@@ -59,10 +59,7 @@ test('the life of a session is told in order, signed, with facts and nothing sec
   })
   await cluster.reach(session.id, 'RUNNING')
   await cluster.api.deleteSession({ params: { id: session.id } })
-  await vi.waitFor(
-    () => expect(typesOf()).toEqual(['session.launched', 'session.started', 'session.ended']),
-    PATIENT,
-  )
+  await vi.waitFor(() => expect(typesOf()).toEqual(['session.launched', 'session.started', 'session.ended']), PATIENT)
   for (const event of receiver.events) {
     expect(verifyEvent(secret, event)).toEqual(event.json)
     expect(event.body).not.toMatch(/very-secret|TOKEN|hidden-words|private note/)
@@ -192,7 +189,15 @@ test('addresses of private networks and of clouds are refused, written out, by n
   await cluster.api.updateSettings({ body: { webhookHosts: null } })
   try {
     expect(await test()).toMatchObject({ status: 'failed', fault: 'address_refused', answer: null })
-    for (const host of ['127.0.0.1', '[::1]', '10.0.0.1', '2130706433', '0x7f.1', '169.254.169.254', '[::ffff:10.0.0.1]']) {
+    for (const host of [
+      '127.0.0.1',
+      '[::1]',
+      '10.0.0.1',
+      '2130706433',
+      '0x7f.1',
+      '169.254.169.254',
+      '[::ffff:10.0.0.1]',
+    ]) {
       await expect(hook({ url: `https://${host}/` }), host).rejects.toMatchObject({ code: 'bad_request' })
     }
     await cluster.api.updateSettings({ body: { webhookHttp: false } })
@@ -274,6 +279,7 @@ test('events of the time when the manager was away are sent after it', async () 
   await vi.waitFor(() => expect(receiver.events.length).toBeGreaterThan(0), PATIENT)
   await cluster.restart(() => receiver.behave(ACCEPTS))
   const [delivery] = await logOf(id)
-  if (delivery?.status === 'failed') await cluster.api.resendWebhookDelivery({ params: { id, deliveryId: delivery.id } })
+  if (delivery?.status === 'failed')
+    await cluster.api.resendWebhookDelivery({ params: { id, deliveryId: delivery.id } })
   await vi.waitFor(async () => expect(await logOf(id)).toMatchObject([{ status: 'delivered' }]), PATIENT)
 })

@@ -21,7 +21,10 @@ export const eventText = (event: string): string =>
 export type WebhookState = 'on' | 'failing' | 'off'
 export const stateOf = ({ active, failingSince }: Pick<Webhook, 'active' | 'failingSince'>): WebhookState =>
   active ? (failingSince === null ? 'on' : 'failing') : 'off'
-export const STATE_TONES = { on: 'good', failing: 'warn', off: 'neutral' } as const satisfies Record<WebhookState, string>
+export const STATE_TONES = { on: 'good', failing: 'warn', off: 'neutral' } as const satisfies Record<
+  WebhookState,
+  string
+>
 export const DELIVERY_TONES = {
   waiting: 'busy',
   delivered: 'good',
