@@ -43,6 +43,7 @@ import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addServerBackupCommands } from './commands/server-backups.ts'
 import { addUserCommands } from './commands/users.ts'
+import { addWebhookCommands } from './commands/webhooks.ts'
 import { readCertificates } from './config/certificates.ts'
 import { endWith } from './outcome.ts'
 import { version } from './version.ts'
@@ -103,6 +104,7 @@ export function createProgram(json: boolean): Command {
   addAccountCommands(program)
   addSettingsCommands(program)
   addSignInProviderCommands(program)
+  addWebhookCommands(program)
   acceptOldWords(program)
   return program
 }

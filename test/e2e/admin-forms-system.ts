@@ -1,5 +1,5 @@
 import { check, choose, type FormRow, type } from './admin-forms.ts'
-import { ADMIN_WORLD } from './admin-world.ts'
+import { ADMIN_WORLD, FAILED_DELIVERY, WEBHOOK } from './admin-world.ts'
 import { aSession } from './console-world.ts'
 
 const WAITING = aSession(1, { status: 'PENDING', queuePosition: 1, reason: { code: 'capacity', message: 'Full' } })
@@ -196,6 +196,80 @@ export const SYSTEM_FORMS: readonly FormRow[] = [
     sends: 'deleteSignInProvider',
     params: { id: PROVIDER?.id ?? '' },
     says: `${PROVIDER?.name} deleted.`,
+  },
+  {
+    title: 'adds a webhook of the installation, and shows its secret',
+    page: 'webhooks',
+    open: 'Add a webhook',
+    fill: [
+      type('Name', 'chat'),
+      type('Address (URL)', 'https://chat.example.org/hook'),
+      choose('Form', 'For chat rooms: one line of text'),
+      check('A host does not answer'),
+    ],
+    submit: 'Save',
+    sends: 'createWebhook',
+    body: {
+      name: 'chat',
+      url: 'https://chat.example.org/hook',
+      projectId: null,
+      form: 'text',
+      events: ['session.ended', 'session.waiting', 'limit.reached', 'host.lost'],
+      waitingMinutes: 30,
+    },
+    reply: { ...WEBHOOK, secret: 'whsec_only-now' },
+    says: 'whsec_only-now',
+  },
+  {
+    title: 'renames a webhook, and keeps its address',
+    page: 'webhooks',
+    open: `Edit ${WEBHOOK.name}`,
+    fill: [type('Name', 'operators')],
+    submit: 'Save',
+    sends: 'updateWebhook',
+    params: { id: WEBHOOK.id },
+    body: { name: 'operators', form: 'text', events: WEBHOOK.events, waitingMinutes: 30 },
+    reply: WEBHOOK,
+    says: 'operators saved.',
+  },
+  {
+    title: 'deletes a webhook',
+    page: 'webhooks',
+    open: `Delete ${WEBHOOK.name}`,
+    submit: 'Delete',
+    sends: 'deleteWebhook',
+    params: { id: WEBHOOK.id },
+    says: `${WEBHOOK.name} deleted.`,
+  },
+  {
+    title: 'sends a test to a webhook',
+    page: 'webhooks',
+    open: `Deliveries of ${WEBHOOK.name}`,
+    submit: 'Send a test',
+    sends: 'testWebhook',
+    params: { id: WEBHOOK.id },
+    reply: { ...FAILED_DELIVERY, status: 'delivered', fault: null, responseStatus: 204 },
+    says: 'The receiver took the test (204).',
+  },
+  {
+    title: 'makes a new secret of a webhook',
+    page: 'webhooks',
+    open: `Deliveries of ${WEBHOOK.name}`,
+    submit: 'New secret',
+    sends: 'rotateWebhookSecret',
+    params: { id: WEBHOOK.id },
+    reply: { secret: 'whsec_another', oldSecretUntil: '2026-12-01T10:00:00.000Z' },
+    says: 'whsec_another',
+  },
+  {
+    title: 'sends an event to a webhook again',
+    page: 'webhooks',
+    open: `Deliveries of ${WEBHOOK.name}`,
+    submit: 'Send again: A host does not answer',
+    sends: 'resendWebhookDelivery',
+    params: { id: WEBHOOK.id, deliveryId: FAILED_DELIVERY.id },
+    reply: FAILED_DELIVERY,
+    says: 'It is sent again.',
   },
   {
     title: 'deletes a backup',

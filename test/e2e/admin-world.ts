@@ -13,6 +13,8 @@ import {
   type ResourcePolicy,
   type SignInProvider,
   type User,
+  type Webhook,
+  type WebhookDelivery,
 } from '#manager/contract'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair, OTHER_LOGIN } from './console-double-account.ts'
@@ -160,6 +162,83 @@ const SIGN_IN_PROVIDER: SignInProvider = {
   createdAt: ago(20_000),
   accounts: 41,
 }
+export const WEBHOOK: Webhook = {
+  id: '0199f000-0000-7000-8000-00000000e001',
+  name: 'ops-room',
+  address: 'https://chat.example.org',
+  projectId: null,
+  project: null,
+  domain: null,
+  owner: 'admin@localhost',
+  form: 'text',
+  events: ['session.ended', 'host.lost', 'host.problem'],
+  waitingMinutes: 30,
+  active: true,
+  off: null,
+  failingSince: ago(90),
+  oldSecretUntil: null,
+  waiting: 2,
+  createdAt: ago(20_000),
+}
+const WEBHOOKS: Webhook[] = [
+  WEBHOOK,
+  {
+    ...WEBHOOK,
+    id: WEBHOOK.id.replace('e001', 'e002'),
+    name: 'ci',
+    address: 'https://ci.example.org',
+    projectId: GROUPS[0]?.id ?? null,
+    project: GROUPS[0]?.name ?? null,
+    domain: GROUPS[0]?.domain ?? null,
+    form: 'json',
+    active: false,
+    off: 'owner',
+    failingSince: null,
+    waiting: 0,
+  },
+]
+const DELIVERY: WebhookDelivery = {
+  id: '0199f000-0000-7000-8000-00000000f001',
+  messageId: 'msg_0199f000-0000-7000-8000-00000000f001',
+  event: 'session.ended',
+  status: 'waiting',
+  attempts: 2,
+  createdAt: ago(20),
+  attemptedAt: ago(10),
+  nextAt: ago(-20),
+  fault: 'status',
+  responseStatus: 503,
+  durationMs: 212,
+  answer: '<h1>Service unavailable</h1>',
+}
+export const FAILED_DELIVERY: WebhookDelivery = {
+  ...DELIVERY,
+  id: DELIVERY.id.replace('f001', 'f003'),
+  messageId: DELIVERY.messageId.replace('f001', 'f003'),
+  event: 'host.lost',
+  status: 'failed',
+  attempts: 8,
+  nextAt: null,
+  fault: 'timeout',
+  responseStatus: null,
+  answer: null,
+}
+const DELIVERIES: WebhookDelivery[] = [
+  DELIVERY,
+  {
+    ...DELIVERY,
+    id: DELIVERY.id.replace('f001', 'f002'),
+    event: 'session.started',
+    status: 'delivered',
+    attempts: 1,
+    nextAt: null,
+    fault: null,
+    responseStatus: 200,
+    durationMs: 84,
+    answer: 'ok',
+  },
+  FAILED_DELIVERY,
+]
 const REGISTRIES: Registry[] = ['cr.example.org', 'docker.io'].map((name, index) => ({
   name,
   url: index === 0 ? 'https://cr.example.org' : 'https://registry-1.docker.io',
@@ -280,6 +359,8 @@ export const ADMIN_WORLD: Partial<World> = {
     grants: GRANTS,
     registries: REGISTRIES,
     signInProviders: [SIGN_IN_PROVIDER],
+    webhooks: WEBHOOKS,
+    deliveries: DELIVERIES,
     audit: AUDIT,
     managers: MANAGERS,
     cleanUp: CLEAN_UP,

@@ -41,6 +41,8 @@ import {
   type UserImportOutcome,
   type UserImportSpec,
   type Versions,
+  type Webhook,
+  type WebhookDelivery,
 } from '#manager/contract'
 import { hostLine } from '../../manager/agents/host-line.ts'
 import { type World } from './console-double-world.ts'
@@ -64,6 +66,8 @@ export interface AdminWorld {
   imageRequests?: ImageRequest[]
   registries?: Registry[]
   signInProviders?: SignInProvider[]
+  webhooks?: Webhook[]
+  deliveries?: WebhookDelivery[]
   tasks?: Task[]
   cleanUp?: AgentCleanUp[]
   settings?: Partial<SystemSettings>
@@ -379,6 +383,10 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
       return { status: 200, value: { items: admin.signInProviders ?? [], callbackUrl } }
     }
+    case 'GET /api/v1/webhooks':
+      return list(admin.webhooks)
+    case `GET /api/v1/webhooks/${admin.webhooks?.[0]?.id}/deliveries`:
+      return { status: 200, value: { items: admin.deliveries ?? [], nextCursor: null } }
     case 'GET /api/v1/image-requests':
       return list(admin.imageRequests)
     case 'GET /api/v1/registries':

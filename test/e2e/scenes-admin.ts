@@ -360,6 +360,9 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await button(page, 'Edit Example Lab').click()
     await page.getByText('Applied at each sign-in').waitFor()
   }),
+  scene('admin-webhooks', 'webhooks', 'ops-room'),
+  scene('admin-webhook', 'webhooks', opens('Add a webhook', 'Stored encrypted')),
+  scene('admin-webhook-deliveries', 'webhooks', opens('Deliveries of ops-room', 'Given up')),
   scene('admin-registries', 'registries', 'docker.io', withTask(RESCAN)),
   scene('admin-registry-add', 'registries', opens('Add a registry', 'The host as image names have it')),
   scene('admin-settings', 'settings', 'changed by admin@localhost'),

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import { type ApiClient, type Role, type RouteName } from '#manager/contract'
+import { type ApiClient, GroupId, type Role, type RouteName } from '#manager/contract'
 import { apiOf } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
@@ -22,6 +22,7 @@ export const KINDS = [
   'folderInvitation',
   'login',
   'accessToken',
+  'webhook',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -124,6 +125,16 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
     ).id
   }
 
+  /** Of a project of this domain; its receiver does not exist. */
+  async function newWebhook(relation: Relation): Promise<string> {
+    const projectId = GroupId.parse(groups[relation])
+    for (const { id } of (await cluster.api.listWebhooks({ query: { projectId } })).items) {
+      await cluster.api.deleteWebhook({ params: { id } })
+    }
+    const body = { name: 'hook', url: 'https://hooks.invalid/', projectId, events: ['session.ended' as const] }
+    return (await cluster.api.createWebhook({ body })).id
+  }
+
   /** A request for an account in this domain; without mail it waits at once. */
   async function newSignUpRequest(domain: string): Promise<string> {
     await cluster.api.updateSettings({ body: { allowSignUp: 'request', signUpDomain: domain } })
@@ -175,6 +186,8 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
           return newLogin(owner)
         case 'accessToken':
           return (await owner.api.createAccessToken({ body: { name: 'program', scopes: ['read'], days: 1 } })).id
+        case 'webhook':
+          return newWebhook(relation)
         case 'signUpRequest':
           return newSignUpRequest(domainOf(relation))
         case 'invitation':

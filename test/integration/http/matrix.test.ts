@@ -32,6 +32,7 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
   folderInvitation: /^\/api\/v1\/folder-invitations\/:id/,
   login: /^\/api\/v1\/me\/logins\/:id/,
   accessToken: /^\/api\/v1\/me\/tokens\/:id/,
+  webhook: /^\/api\/v1\/webhooks\/:id/,
 }
 const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   session: 'session_not_found',
@@ -44,6 +45,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   folderInvitation: 'folder_invitation_not_found',
   login: 'login_not_found',
   accessToken: 'access_token_not_found',
+  webhook: 'webhook_not_found',
 }
 /** Terminal, apps, keys and files, tags and sharing: only for the owner. */
 const ENTERS: readonly string[] = [
@@ -80,6 +82,7 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
   updateUser: { name: 'Same' },
   updateGroup: { description: '' },
   updateKeypair: { active: false },
+  updateWebhook: { name: 'same' },
   setSessionPriority: { priority: 0 },
   extendSession: {},
   updateSession: { note: '' },
@@ -119,6 +122,7 @@ const NOT_IN_IT: readonly string[] = [
   'folder_invitation_not_found',
   'file_not_found',
   'task_not_found',
+  'webhook_delivery_not_found',
 ]
 
 const routes = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).map(([name, route]) => {
@@ -148,6 +152,7 @@ function sees(who: Who, kind: Kind, relation: Relation): boolean {
     case 'user':
       return admin && (relation === 'own' || relation === 'near')
     case 'group':
+    case 'webhook':
     case 'signUpRequest':
     case 'invitation':
       return admin && relation !== 'far'
@@ -218,6 +223,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
         app: 'jupyter',
         folderId: UNKNOWN,
         invitationId: UNKNOWN,
+        deliveryId: UNKNOWN,
         taskId: UNKNOWN,
         commandId: UNKNOWN,
         uploadId,

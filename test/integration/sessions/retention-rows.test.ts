@@ -45,6 +45,11 @@ test('every table has a retention rule; expired rows are deleted in portions, al
       sql`with provider as (insert into sign_in_providers (id, settings) values ('old', '{}') on conflict do nothing)
       insert into sign_in_attempts (state_hash, secret_hash, provider, sealed, expires_at)
       values (${bytes()}, ${bytes()}, 'old', '', ${ago(age)})`.execute(db),
+    webhook_deliveries: age =>
+      sql`with hook as (insert into webhooks (id, name, form, events, waiting_minutes, sealed_url, address, sealed_secret)
+        values (${newUuid()}, 'old', 'json', '{}', 30, '', '', '') returning id)
+      insert into webhook_deliveries (id, webhook_id, event, payload, status, created_at)
+      select ${newUuid()}, hook.id, 'webhook.test', '{}', 'delivered', ${ago(age)} from hook`.execute(db),
     email_tokens: age =>
       sql`insert into email_tokens (token_hash, user_id, purpose, expires_at)
       values (${bytes()}, ${user}, 'reset', ${ago(age)})`.execute(db),
