@@ -60,6 +60,7 @@ export default {
   logOf: '{name} 전송 기록',
   logNone: '아직 보낸 것이 없습니다.',
   more: '더 보기',
+  ago: '{time} 전',
   reload: '새로 고침',
   test: '테스트 보내기',
   testGood: '수신 측이 테스트를 받았습니다({status}).',

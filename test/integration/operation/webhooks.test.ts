@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type NewWebhook, type WebhookDelivery, WEBHOOK_EVENTS, type WebhookSpec } from '#manager/contract'
 import { startSessionsCluster, type SessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
+import { trimDeliveries } from '../../../manager/store/operation/webhook-deliveries.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { ACCEPTS, startWebhookReceiver, verifyEvent, type WebhookReceiver } from '../../fixtures/webhook-receiver.ts'
 
@@ -270,6 +271,23 @@ test('a host that is lost, back, and has a problem is told to webhooks of the in
   await agent.connect()
   await vi.waitFor(() => expect(typesOf()).toEqual(['host.lost', 'host.back']), PATIENT)
   expect(receiver.events[0]?.json).toMatchObject({ data: { host: { name: 'gpu-host' } } })
+})
+
+test('the log of a webhook keeps so many deliveries, and all that wait', async () => {
+  const { id } = await hook()
+  for (let count = 0; count < 4; count++) await cluster.api.testWebhook({ params: { id } })
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  const [, second] = await logOf(id)
+  await trimDeliveries(store.db, 2)
+  expect(await logOf(id)).toHaveLength(2)
+  expect((await logOf(id))[1]?.id).toBe(second?.id)
+  const page = await cluster.api.listWebhookDeliveries({ params: { id }, query: { limit: 1 } })
+  expect(page.nextCursor).toBe(page.items[0]?.id)
+  const next = await cluster.api.listWebhookDeliveries({
+    params: { id },
+    query: { limit: 1, cursor: page.nextCursor ?? '' },
+  })
+  expect(next).toMatchObject({ items: [{ id: second?.id }], nextCursor: null })
 })
 
 test('events of the time when the manager was away are sent after it', async () => {
