@@ -52,7 +52,9 @@ export function addWebhookCommands(program: Command): void {
     })
 
   withSettings(
-    webhook.command('create <name>').description('Add a webhook. Its address is asked for, and its secret printed once.'),
+    webhook
+      .command('create <name>')
+      .description('Add a webhook. Its address is asked for, and its secret printed once.'),
   )
     .option('--project <name>', 'project whose events it gets (default: the whole installation, for superadmins)')
     .action(async (name: string, { json = false, ...flags }: WebhookFlags) => {

@@ -29,7 +29,7 @@ export const WebhookForm = z.enum(WEBHOOK_FORMS)
 
 /** Why Berth switched a webhook off; `person`: somebody did. */
 export const WEBHOOK_OFF = ['person', 'owner', 'failing', 'gone'] as const
-/** What went wrong with an attempt. */
+/** Faults of an attempt. */
 export const WEBHOOK_FAULTS = [
   'address_refused',
   'not_encrypted',

@@ -144,7 +144,7 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
     if (!failing.isTold) await tellOwner(row, 'webhook_failing', trx => setFailingTold(trx, row.id))
   }
 
-  /** One event. @returns whether it was delivered; undefined: the webhook gets no more events in this turn */
+  /** Sends one event. @returns whether it was delivered; undefined: the webhook gets no more events in this turn */
   async function deliver(webhookId: string, lease: string, delivery: DeliveryRow): Promise<boolean | undefined> {
     if (stopping() || !(await renewLease(db, webhookId, { lease, leaseSeconds }))) return undefined
     const row = await findWebhook(db, webhookId)

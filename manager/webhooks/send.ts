@@ -9,7 +9,7 @@ export interface Message extends SignedMessage {
   readonly secrets: readonly string[]
 }
 
-/** What superadmins allow besides https to public addresses. */
+/** Exceptions by superadmins from https to public addresses. */
 export interface Allowed {
   /** Host names and addresses in lower case, as in URLs. */
   readonly hosts: ReadonlySet<string>

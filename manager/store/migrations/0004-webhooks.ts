@@ -34,7 +34,7 @@ const STATEMENTS: readonly string[] = [
     id uuid primary key,
     webhook_id uuid not null references webhooks on delete cascade,
     event text not null,
-    -- What it is about, for events that are told once only.
+    -- Subject of an event that is told once only.
     subject text,
     payload jsonb not null,
     status text not null default 'waiting' check (status in ('waiting', 'delivered', 'failed')),

@@ -146,7 +146,7 @@ export async function writeSessionEvents(trx: Db, transitions: readonly SessionT
 export interface HostEvent {
   readonly event: Extract<WebhookEvent, `host.${string}`>
   readonly host: string
-  /** What is wrong, in English. */
+  /** English sentence. */
   readonly problem?: string | undefined
   readonly gpu?: string | undefined
 }

@@ -34,7 +34,7 @@ export interface WebhookDeliveriesTable {
   id: string
   webhook_id: string
   event: string
-  /** What it is about, for events that are told once only. */
+  /** Subject of an event that is told once only; null for other events. */
   subject: Default<string | null>
   payload: Json<Readonly<Record<string, unknown>>>
   status: Default<'waiting' | 'delivered' | 'failed'>

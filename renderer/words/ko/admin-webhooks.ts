@@ -16,7 +16,7 @@ export default {
   onlyProject: '한 프로젝트만',
 
   name: '이름',
-  nameHint: '채팅방 이름과 같은 용도입니다.',
+  nameHint: '용도를 적습니다. 예: 채팅방 이름.',
   url: '주소(URL)',
   urlHint: '암호화하여 저장하며 다시 표시하지 않습니다.',
   urlKept: '{address} 주소를 유지하려면 비워 두세요.',

@@ -28,12 +28,22 @@ test('a webhook is added, tested, changed, looked up by its name, and deleted', 
   expect(receiver.events[0] && verifyEvent(secret, receiver.events[0])).toMatchObject({ type: 'webhook.test' })
 
   receiver.behave(response => response.writeHead(500).end('broken'))
-  expect(await webhook('test', 'CI')).toMatchObject({ code: 1, out: expect.stringContaining('status') })
+  expect(await webhook('test', 'CI')).toMatchObject({ code: 1, out: expect.stringContaining('status') as string })
   const log = JSON.parse((await webhook('log', 'ci', '--json')).out) as { answer: string }[]
   expect(log.map(({ answer }) => answer)).toEqual(['broken', 'thanks'])
 
   expect((await webhook('secret', 'ci')).out.trim()).toMatch(/^whsec_/)
-  const changed = await webhook('update', 'ci', '--name', 'chat', '--form', 'text', '--event', 'host.lost', '--no-active')
+  const changed = await webhook(
+    'update',
+    'ci',
+    '--name',
+    'chat',
+    '--form',
+    'text',
+    '--event',
+    'host.lost',
+    '--no-active',
+  )
   expect(changed.out).toMatch(/chat\s.*off \(person\)/)
   expect((await webhook('ls', '--json')).out).not.toMatch(/whsec_|\/hook/)
   expect((await webhook('rm', 'nothing')).err).toContain('There is no webhook "nothing".')

@@ -125,7 +125,7 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
     ).id
   }
 
-  /** Of a project of this domain; its receiver does not exist. */
+  /** A webhook of a project of this domain; its receiver does not exist. */
   async function newWebhook(relation: Relation): Promise<string> {
     const projectId = GroupId.parse(groups[relation])
     for (const { id } of (await cluster.api.listWebhooks({ query: { projectId } })).items) {

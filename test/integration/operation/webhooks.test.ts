@@ -37,7 +37,9 @@ const hook = (spec: Partial<WebhookSpec> = {}, api = cluster.api): Promise<NewWe
   api.createWebhook({ body: { name: 'ours', url: receiver.url, events: [...WEBHOOK_EVENTS], ...spec } })
 const defaultProject = async () => {
   const { items } = await cluster.api.listGroups()
-  return items.find(group => group.domain === 'default')?.id ?? ''
+  const found = items.find(group => group.domain === 'default')
+  if (!found) throw new Error('no project')
+  return found.id
 }
 const logOf = async (id: string): Promise<WebhookDelivery[]> =>
   (await cluster.api.listWebhookDeliveries({ params: { id } })).items
@@ -66,7 +68,7 @@ test('the life of a session is told in order, signed, with facts and nothing sec
     expect(event.body).not.toMatch(/very-secret|TOKEN|hidden-words|private note/)
   }
   expect(receiver.events[2]?.json).toMatchObject({
-    timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+    timestamp: expect.stringMatching(/^\d{4}-.*Z$/) as string,
     data: {
       session: { id: session.id, name: 'train-1', owner: 'admin@localhost', domain: 'default', status: 'TERMINATED' },
       reason: { code: 'user_terminated' },
@@ -80,8 +82,8 @@ test('the life of a session is told in order, signed, with facts and nothing sec
 test('a webhook of a project gets the sessions of this project only, and no hosts', async () => {
   const admin = await cluster.addUser('domain-admin@example.org', { role: 'domain_admin' })
   const projectId = (await cluster.api.createGroup({ body: { name: `vision-${Date.now()}` } })).id
-  await expect(hook({ projectId: projectId as never }, admin)).rejects.toMatchObject({ code: 'bad_request' })
-  await hook({ projectId: projectId as never, events: ['session.launched'] }, admin)
+  await expect(hook({ projectId: projectId }, admin)).rejects.toMatchObject({ code: 'bad_request' })
+  await hook({ projectId: projectId, events: ['session.launched'] }, admin)
   await hook({ name: 'all', url: `${receiver.url}-all`, events: ['session.launched'] })
   await launchWaiting('elsewhere')
   await vi.waitFor(() => expect(receiver.events).toHaveLength(1), PATIENT)
@@ -107,9 +109,9 @@ test.each([
     expect(new Set(receiver.events.map(event => event.id)).size).toBe(1)
     expect(new Set(receiver.events.map(({ path }) => path))).toEqual(new Set(['/hook']))
     const { items } = await cluster.api.listMessages()
-    expect(items[0]).toMatchObject({ about: 'webhook_failing', detail: expect.stringContaining('fails-') })
+    expect(items[0]).toMatchObject({ about: 'webhook_failing', detail: expect.stringContaining('fails-') as string })
     const [webhook] = (await cluster.api.listWebhooks()).items
-    expect(webhook).toMatchObject({ active: true, failingSince: expect.any(String) })
+    expect(webhook).toMatchObject({ active: true, failingSince: expect.any(String) as string })
 
     receiver.behave(ACCEPTS)
     const [delivery] = await logOf(id)
@@ -164,10 +166,10 @@ test('a receiver without a success for too long is switched off, as is one that 
 
 test('the right of the owner is read when an event is sent: without it the webhook is off, and the owner is told', async () => {
   const admin = await cluster.addUser('leaves@example.org', { role: 'domain_admin' })
-  await hook({ projectId: (await defaultProject()) as never, events: ['session.launched'] }, admin)
+  await hook({ projectId: await defaultProject(), events: ['session.launched'] }, admin)
   const { items: users } = await cluster.api.listUsers()
   const { id } = users.find(({ email }) => email === 'leaves@example.org') ?? { id: '' }
-  await cluster.api.updateUser({ params: { id: id as never }, body: { role: 'user' } })
+  await cluster.api.updateUser({ params: { id: id }, body: { role: 'user' } })
   await launchWaiting()
   await vi.waitFor(
     async () => expect((await cluster.api.listWebhooks()).items[0]).toMatchObject({ active: false, off: 'owner' }),
@@ -241,7 +243,7 @@ test('a long wait is told once, and a limit once for all sessions that wait for 
   const { db } = store
   await hook({ events: ['session.waiting', 'limit.reached'] })
   const session = await launchWaiting('waits-long')
-  const other = await cluster.launch({ name: 'waits-short' })
+  await cluster.launch({ name: 'waits-short' })
   await db
     .updateTable('sessions')
     .set({ status_at: new Date(Date.now() - 3_600_000) })
@@ -251,16 +253,15 @@ test('a long wait is told once, and a limit once for all sessions that wait for 
   expect(receiver.of('session.waiting')[0]?.json).toMatchObject({ data: { session: { name: 'waits-long' } } })
   const projectId = await defaultProject()
   await cluster.join()
-  await cluster.api.updateGroup({ params: { id: projectId as never }, body: { limits: { cpu: '0' } } })
+  await cluster.api.updateGroup({ params: { id: projectId }, body: { limits: { cpu: '0' } } })
   try {
     for (const name of ['over-1', 'over-2']) await cluster.launch({ name }).catch(() => undefined)
     await vi.waitFor(() => expect(receiver.of('limit.reached')).toHaveLength(1), PATIENT)
     expect(receiver.of('limit.reached')[0]?.json).toMatchObject({ data: { limit: 'project' } })
   } finally {
-    await cluster.api.updateGroup({ params: { id: projectId as never }, body: { limits: {} } })
+    await cluster.api.updateGroup({ params: { id: projectId }, body: { limits: {} } })
   }
   expect(receiver.of('session.waiting')).toHaveLength(1)
-  void other
 })
 
 test('a host that is lost, back, and has a problem is told to webhooks of the installation', async () => {
