@@ -105,7 +105,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       log,
     }),
   )
-  const { networks, clusters, firewall, files, storage, toolbox, devices } = host
+  const { networks, clusters, firewall, reach, files, storage, toolbox, devices } = host
   const images = createImageCatalog(engine, onChange)
   const giver = stack.use(createImageGiver(engine, log))
   const taker = stack.use(
@@ -116,6 +116,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       engine,
       networks,
       clusters,
+      reach,
       files,
       storage,
       liveFolders: createLiveFolders({ directory: config.directory, files, storage, onChange, log }),

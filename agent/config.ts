@@ -29,6 +29,8 @@ export interface Config {
   readonly networksAhead: number
   /** CIDRs that sessions may not reach. */
   readonly networkDeny: readonly Cidr[]
+  /** Port of the proxy by which sessions with an allow list reach names, on the bridge of each. */
+  readonly proxyPort: number
   /** UUIDs of the GPUs that are shared in parts (`all` = every GPU) until an admin sets a mode; other GPUs are given out whole. */
   readonly sharedGpus: ReadonlySet<string>
   /** Fate of a session that uses more memory of a shared GPU than its share. */
@@ -70,7 +72,7 @@ const MOST_LOG_MIB = 256
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_AGENT_CLUSTER_ADDRESS, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_HEALTH_COMMAND, BERTH_HEALTH_INTERVAL_S, BERTH_HEALTH_TIMEOUT_S, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_AGENT_PROXY_PORT, BERTH_AGENT_CLUSTER_ADDRESS, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_HEALTH_COMMAND, BERTH_HEALTH_INTERVAL_S, BERTH_HEALTH_TIMEOUT_S, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_AGENT_UPDATES, BERTH_AGENT_LEAVE, INVOCATION_ID, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -107,6 +109,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       MOST_AHEAD,
       amount('BERTH_AGENT_NETWORKS_AHEAD', read('BERTH_AGENT_NETWORKS_AHEAD') ?? '2'),
     ),
+    proxyPort: port('BERTH_AGENT_PROXY_PORT', read('BERTH_AGENT_PROXY_PORT') ?? '8489'),
     sharedGpus: gpuNames(read('BERTH_GPU_SHARED') ?? ''),
     gpuGuard: guardMode(read('BERTH_GPU_GUARD') ?? 'end'),
     health: healthCommand(read),
@@ -151,6 +154,12 @@ function cidr(name: string, text: string): Cidr {
   const parsed = parseCidr(text)
   if (!parsed) throw invalid(`${name} is "${text}"; the value must look like 10.213.0.0/16.`)
   return parsed
+}
+
+function port(name: string, text: string): number {
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (number >= 1024 && number <= 65_535) return number
+  throw invalid(`${name} is "${text}"; the value must be a port from 1024 to 65535.`)
 }
 
 function hostAddress(name: string, text: string | undefined): string | undefined {

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { AgentId, DateTime, KernelId, ManagerId, SessionId, TextUpTo, UserId } from '#manager/contract'
+import {
+  AgentId,
+  AllowedName,
+  DateTime,
+  KernelId,
+  ManagerId,
+  MOST_ALLOWED_NAMES,
+  SessionId,
+  TextUpTo,
+  UserId,
+} from '#manager/contract'
 import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
 import { ClusterNetwork } from './cluster-network.ts'
 import { KernelApp } from './kernel-app.ts'
@@ -25,6 +35,7 @@ export const KernelLabel = z.object({
   role: TextUpTo(LONGEST_NAME),
   clusterSize: z.int().min(1).optional(),
   cluster: ClusterNetwork.optional(),
+  allowedNames: z.array(AllowedName).max(MOST_ALLOWED_NAMES).optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: TextUpTo(LONGEST_NAME) }),
   resourceGroup: TextUpTo(LONGEST_NAME),

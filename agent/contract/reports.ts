@@ -186,6 +186,8 @@ export const Report = z.object({
     /** Reason why an address that the administrator named is not used; left out if there is none, and by older agents. */
     clusterProblem: CleanLine().optional(),
     clusterProblemBy: ReportedKeys.optional(),
+    /** Whether the agent keeps sessions from the network, or within an allow list, when that is requested; left out by older agents. */
+    restricts: z.boolean().optional(),
   }),
   /** Fault of the host, other than of networks, because of which no session can start there now. Left out by older agents. */
   host: z.object({ problem: CleanLine().nullable(), problemBy: ReportedKeys.optional() }).optional(),

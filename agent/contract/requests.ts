@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  AllowedName,
   AppOptions,
   CleanLine,
   DateTime,
@@ -13,6 +14,7 @@ import {
   InjectedHeader,
   KernelId,
   LogLines,
+  MOST_ALLOWED_NAMES,
   MOST_DOTFILES,
   SessionId,
   SettableMode,
@@ -50,6 +52,11 @@ export const KernelSpec = z.object({
    * older managers; never kept in a label.
    */
   clusterSeed: TextUpTo(128).optional(),
+  /**
+   * Names that the session may reach by the agent's proxy; empty: nothing outside itself. Left out: like any program of the host. Sent only to
+   * agents that report `restricts`.
+   */
+  allowedNames: z.array(AllowedName).max(MOST_ALLOWED_NAMES).optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: TextUpTo(LONGEST_NAME) }),
   resourceGroup: TextUpTo(LONGEST_NAME),

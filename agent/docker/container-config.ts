@@ -1,6 +1,6 @@
 import { type ContainerCreateOptions, type MountSettings } from 'dockerode'
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER, SSHD_PORT } from '#agent/contract'
-import { AppError, because } from '#manager/contract'
+import { AppError, because, clusterRoles } from '#manager/contract'
 import { clusterAdvice, clusterEnvironment, isCluster } from './cluster-environment.ts'
 import { processLimit } from './process-limit.ts'
 import { gpuOptions, type GpuRequest } from './gpu-request.ts'
@@ -33,6 +33,8 @@ export interface ContainerPlan {
   readonly image: string
   readonly user: SessionUser
   readonly networkName: string
+  /** Address of the proxy of a session with an allow list. */
+  readonly proxy?: string | undefined
   readonly toolboxVolume: string
   /** Absolute paths on the engine's host. */
   readonly paths: { readonly scratch: string; readonly control: string; readonly etc: string }
@@ -84,6 +86,12 @@ const NOTHING_BELOW = { Propagation: 'rprivate', NonRecursive: true } as const
 const LATER = { Propagation: 'rslave', NonRecursive: true } as const
 /** Docker 29 deprecates the form with a colon; every engine accepts the plain one. */
 export const NO_NEW_PRIVILEGES = 'no-new-privileges'
+/**
+ * Where the resolver of the engine in a session without network, or with an allow list, sends the names that it does not know itself: an
+ * address that nobody has, and to which the session has no route. Engines before Docker 26 ask the servers of the host, also for a network
+ * without a way out (CVE-2024-29018), and every question would carry data. @see RFC 5737
+ */
+const NO_RESOLVER = '192.0.2.1'
 /** Docker refuses a smaller limit. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
@@ -136,6 +144,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       CapDrop: ['ALL'],
       IpcMode: 'private',
       NetworkMode: plan.networkName,
+      ...(spec.allowedNames === undefined ? {} : { Dns: [NO_RESOLVER] }),
       ...(spec.cluster ? { ExtraHosts: spec.cluster.kernels.map(one => `${one.role}:${one.address}`) } : {}),
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'json-file', Config: { 'max-size': `${engineFileMib(plan.logMib)}m`, 'max-file': '3' } },
@@ -231,7 +240,7 @@ function homeVolume(
 export function sessionEnvironment(
   spec: KernelSpec,
   image: readonly string[],
-  { gpus, shares }: Pick<ContainerPlan, 'gpus' | 'shares'>,
+  { gpus, shares, proxy }: Pick<ContainerPlan, 'gpus' | 'shares' | 'proxy'>,
 ): Record<string, string> {
   const isSet = (name: string) =>
     Object.hasOwn(spec.environ, name) || image.some(line => line === name || line.startsWith(`${name}=`))
@@ -245,6 +254,7 @@ export function sessionEnvironment(
     BERTH_SESSION_NAME: spec.sessionName,
     ...clusterEnvironment(spec),
     ...clusterAdvice(spec, isSet),
+    ...proxyEnvironment(spec, proxy),
     ...shareEnvironment(shares, isSet),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
     ...gpus.environment,
@@ -271,6 +281,19 @@ const USER_PROGRAMS = `${HOME}/.local/bin`
 function searchPath(path: string): string {
   const own = (path || USUAL_PATH).split(':')
   return [...own, ...(own.includes(USER_PROGRAMS) ? [] : [USER_PROGRAMS]), `${TOOLBOX}/bin`].join(':')
+}
+
+/** Variables by which programs find the proxy; both cases, because curl reads `http_proxy` only, and others read the other one first. */
+function proxyEnvironment({ clusterSize = 1 }: KernelSpec, proxy: string | undefined): Record<string, string> {
+  if (proxy === undefined) return {}
+  const own = ['localhost', '127.0.0.1', '::1', ...(clusterSize > 1 ? clusterRoles(clusterSize) : [])].join(',')
+  const variables = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, NO_PROXY: own }
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) => [
+      [name, value],
+      [name.toLowerCase(), value],
+    ]),
+  )
 }
 
 /** Whether a device belongs to the simulated plugin; such devices exist in the accounting only. */

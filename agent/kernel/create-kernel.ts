@@ -32,6 +32,7 @@ import { checkGpus } from '../gpu/check-gpus.ts'
 import { hostProcesses } from '../limits/host-processes.ts'
 import { type ClusterNetworks } from '../network/cluster-networks.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
+import { type SessionReach } from '../network/session-reach.ts'
 import { type MountedStorage } from '../storage/mounted-storage.ts'
 import { dropLink } from '../storage/folder-links.ts'
 import { makeMountPoint } from '../storage/mount-points.ts'
@@ -52,6 +53,7 @@ export interface CreateDeps {
   readonly engine: EngineClient
   readonly networks: SessionNetworks
   readonly clusters: ClusterNetworks
+  readonly reach: SessionReach
   readonly files: KernelFiles
   readonly storage: Pick<MountedStorage, 'directoryOf'>
   readonly liveFolders: LiveFolders
@@ -152,6 +154,7 @@ async function build(
     cleared.then(() => clusters.join(label)),
   ])
   signal.throwIfAborted()
+  const proxy = await deps.reach.prepare(label, network)
 
   const folders = await prepareFolders(deps, spec, { user, signal })
   const { scratch } = files.paths(spec.kernelId)
@@ -166,6 +169,7 @@ async function build(
     image: image.id,
     user,
     networkName: network.name,
+    proxy,
     toolboxVolume,
     paths: files.paths(spec.kernelId),
     folders,
@@ -188,7 +192,7 @@ async function build(
   })
   const [container] = await allDone([
     engine.calls.createContainer(config),
-    files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, { gpus, shares })),
+    files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, { gpus, shares, proxy })),
     accounts.then(found => files.writeAccounts(spec.kernelId, found, cluster)),
   ])
   for (const volume of homeVolumes) await ownFilled(volume, user)
@@ -283,7 +287,7 @@ async function ownFilled({ source, isNew }: HomeVolume, { uid, gid }: SessionUse
 export function mergeEnvironment(
   image: readonly string[],
   spec: KernelSpec,
-  held: Pick<ContainerPlan, 'gpus' | 'shares'>,
+  held: Pick<ContainerPlan, 'gpus' | 'shares' | 'proxy'>,
 ): string[] {
   const own = sessionEnvironment(spec, image, held)
   const inherited = image.filter(line => !Object.hasOwn(own, line.split('=', 1)[0] ?? ''))

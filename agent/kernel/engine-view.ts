@@ -7,6 +7,7 @@ import { removeContainer } from '../docker/remove-container.ts'
 import { thawAbandoned } from '../limits/freeze.ts'
 import { type Log } from '../log.ts'
 import { type NetworksAhead } from '../network/networks-ahead.ts'
+import { type SessionReach } from '../network/session-reach.ts'
 import { type FoundContainer, inspectContainer, listContainers } from './containers.ts'
 import { type Entry, type KernelEntries } from './kernel-entries.ts'
 import { type KeptLogs } from './kept-logs.ts'
@@ -42,6 +43,7 @@ export interface EngineViewDeps {
   readonly entries: KernelEntries
   readonly networkUse: Pick<NetworkUse, 'leave' | 'sweep'>
   readonly ahead: Pick<NetworksAhead, 'refill' | 'forget'>
+  readonly reach: Pick<SessionReach, 'resume'>
   readonly trust: LabelTrust
   readonly bootedAtSeconds: number | undefined
   /** The control plane to which the kernels belong; undefined before the first welcome. */
@@ -140,6 +142,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       // If the removal fails now, the next clean-up retries it.
       await clearGone(entry).catch(complainOfLeftover)
     }
+    for (const { label, address } of entries.values()) await deps.reach.resume(label, address)
     for (const kernel of entries.running()) await liveFolders.check(kernel).catch(complainOfLeftover)
     known = true
     ahead.refill()

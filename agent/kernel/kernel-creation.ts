@@ -96,8 +96,9 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
   function begin(spec: KernelSpec, { deadline, signal, ...source }: Starting): Promise<RequestReply<'create_kernel'>> {
     const managerId = deps.manager()
     if (!managerId) throw new AppError('unavailable', because('agent_not_joined'))
-    // Kernels of one session meet on a network that has the session's key.
-    const network = (spec.clusterSize ?? 1) > 1 ? undefined : ahead.take(managerId)
+    // Kernels of one session meet on a network that has the session's key. Networks ahead lead to the outside.
+    const isUsual = (spec.clusterSize ?? 1) === 1 && spec.allowedNames === undefined
+    const network = isUsual ? ahead.take(managerId) : undefined
     const label = { ...labelOf(spec, managerId, deps.agentId), ...defined({ network }) }
     const abort = new AbortController()
     // Choose the cores and record them without an await in between: kernels that start together see each other's cores.

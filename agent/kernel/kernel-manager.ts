@@ -110,7 +110,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     },
   })
   const releaseAddress = deps.releaseAddress ?? (() => Promise.resolve())
-  const networkUse = createNetworkUse(networks, deps.clusters, entries.values, key => ahead.has(key), releaseAddress)
+  const networkUse = createNetworkUse({
+    networks,
+    clusters: deps.clusters,
+    reach: deps.reach,
+    members: entries.values,
+    isAhead: key => ahead.has(key),
+    releaseAddress,
+  })
   const view = createEngineView({ ...deps, entries, networkUse, ahead, manager, stop })
   const end = createKernelEnd({
     engine,

@@ -1,5 +1,6 @@
 import { type ClusterNetworks } from '../network/cluster-networks.ts'
 import { networkKeyOf, type SessionNetworks } from '../network/session-networks.ts'
+import { type SessionReach } from '../network/session-reach.ts'
 import { type KernelRecord } from './kernel-record.ts'
 
 /** Tracks which kernels use a session's network: the last one that leaves removes it. */
@@ -15,19 +16,21 @@ export interface NetworkUse {
   sweep(managerId: string, complain: (error: unknown) => void): Promise<void>
 }
 
-/**
- * @param clusters networks of sessions over several hosts
- * @param members all current kernels, including those in creation
- * @param isAhead whether a network is kept for a future session
- * @param releaseAddress ends connections of other processes to a kernel's address, which another container may get afterwards
- */
-export function createNetworkUse(
-  networks: SessionNetworks,
-  clusters: Pick<ClusterNetworks, 'leave' | 'sweep'>,
-  members: () => Iterable<KernelRecord>,
-  isAhead: (key: string) => boolean,
-  releaseAddress: (kernelId: string) => Promise<void>,
-): NetworkUse {
+export interface NetworkUseDeps {
+  readonly networks: SessionNetworks
+  /** Networks of sessions over several hosts. */
+  readonly clusters: Pick<ClusterNetworks, 'leave' | 'sweep'>
+  readonly reach: Pick<SessionReach, 'leave'>
+  /** All current kernels, including those in creation. */
+  readonly members: () => Iterable<KernelRecord>
+  /** Whether a network is kept for a future session. */
+  readonly isAhead: (key: string) => boolean
+  /** Ends connections of other processes to a kernel's address, which another container may get afterwards. */
+  readonly releaseAddress: (kernelId: string) => Promise<void>
+}
+
+export function createNetworkUse(deps: NetworkUseDeps): NetworkUse {
+  const { networks, clusters, reach, members, isAhead, releaseAddress } = deps
   // Kernels that have left: their records remain until the rest is cleaned up.
   const left = new Set<string>()
   const isUsed = (key: string) => {
@@ -50,6 +53,7 @@ export function createNetworkUse(
       const key = networkKeyOf(label)
       try {
         await releaseAddress(kernelId)
+        await reach.leave(label)
         // Checked inside the turn, because kernels of one session come and go concurrently.
         await networks.remove(key, managerId, () => isUsed(key))
         const { cluster } = label

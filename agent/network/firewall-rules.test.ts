@@ -10,6 +10,7 @@ test('the whole rule set, as iptables reads it', () => {
     deny: [parseCidr('192.168.0.0/16')!],
     nameServers: ['10.0.0.53'],
     agentUid: 0,
+    proxyPort: 8489,
   })
   expect(restoreInput(chains)).toBe(`*filter
 :BERTH-INPUT - [0:0]
@@ -17,10 +18,19 @@ test('the whole rule set, as iptables reads it', () => {
 :BERTH-OUTPUT - [0:0]
 -A BERTH-INPUT -s 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
 -A BERTH-INPUT -s 10.213.0.0/16 -m connlimit --connlimit-above 8192 --connlimit-mask 28 -j REJECT
+-A BERTH-INPUT -s 10.213.0.0/16 -d 10.213.0.0/16 -i berthp+ -p tcp --dport 8489 -j ACCEPT
+-A BERTH-INPUT -s 10.213.0.0/16 -i berthn+ -p tcp -j REJECT --reject-with tcp-reset
+-A BERTH-INPUT -s 10.213.0.0/16 -i berthn+ -j REJECT
+-A BERTH-INPUT -s 10.213.0.0/16 -i berthp+ -p tcp -j REJECT --reject-with tcp-reset
+-A BERTH-INPUT -s 10.213.0.0/16 -i berthp+ -j REJECT
 -A BERTH-INPUT -s 10.213.0.0/16 -d 10.0.0.53 -p udp --dport 53 -j RETURN
 -A BERTH-INPUT -s 10.213.0.0/16 -d 10.0.0.53 -p tcp --dport 53 -j RETURN
 -A BERTH-INPUT -s 10.213.0.0/16 -p tcp -j REJECT --reject-with tcp-reset
 -A BERTH-INPUT -s 10.213.0.0/16 -j REJECT
+-A BERTH-FORWARD -s 10.213.0.0/16 -i berthn+ ! -o berthn+ -p tcp -j REJECT --reject-with tcp-reset
+-A BERTH-FORWARD -s 10.213.0.0/16 -i berthn+ ! -o berthn+ -j REJECT
+-A BERTH-FORWARD -s 10.213.0.0/16 -i berthp+ ! -o berthp+ -p tcp -j REJECT --reject-with tcp-reset
+-A BERTH-FORWARD -s 10.213.0.0/16 -i berthp+ ! -o berthp+ -j REJECT
 -A BERTH-FORWARD -s 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
 -A BERTH-FORWARD -d 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
 -A BERTH-FORWARD -s 10.213.0.0/16 -m connlimit --connlimit-above 8192 --connlimit-mask 28 -j REJECT

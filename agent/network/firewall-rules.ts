@@ -18,6 +18,8 @@ export interface FirewallSpec {
   readonly counted?: boolean
   /** Hosts with which this one shares networks of sessions; undefined if it takes no part in sessions over several hosts. */
   readonly clusterPeers?: readonly string[] | undefined
+  /** Port of the proxy by which sessions with an allow list reach names; left out: there is no such proxy. */
+  readonly proxyPort?: number | undefined
 }
 
 /** A chain of ours; `from` is the built-in chain that leads into it. */
@@ -40,6 +42,13 @@ const MOST_CONNECTIONS = 8_192
 const SESSION_BITS = 28
 
 /**
+ * Bridges of sessions without network, and of those with an allow list. Their rules name bridges by these prefixes, so they are in place
+ * before there is such a bridge, and stay when the agent is killed.
+ */
+export const CLOSED_BRIDGE = 'berthn'
+export const LISTED_BRIDGE = 'berthp'
+
+/**
  * Rules that isolate sessions, as chains of our own. All other traffic is left to the existing rules: our chains only reject or return.
  *
  * - INPUT: a session may not open connections to the host.
@@ -47,6 +56,9 @@ const SESSION_BITS = 28
  *   clouds), to another session, or to addresses that the admin denies. Only kernels of one session share a bridge and reach each other.
  *   Only this host opens a connection to a session.
  * - OUTPUT: of the users of this host, only root and the agent's user may open a connection to a session.
+ *
+ * A session without network, or with an allow list, opens no connection at all but to its other kernels and, with a list, to the proxy on
+ * its own bridge. This one rule accepts, because a firewall of the host behind ours would refuse what it does not know.
  *
  * Embedded DNS works through Docker's resolver inside the container's namespace; its queries go to the host's name servers.
  */
@@ -58,6 +70,7 @@ export function firewallChains({
   bridged = true,
   counted = true,
   clusterPeers,
+  proxyPort,
 }: FirewallSpec): Chain[] {
   const sessions = formatCidr(range)
   const suffix = sessions === DEFAULT_RANGE ? '' : `-${createHash('sha256').update(sessions).digest('hex').slice(0, 8)}`
@@ -70,17 +83,34 @@ export function firewallChains({
     : []
   const uids = [...new Set([0, agentUid])]
   const vxlan = clusterRules(clusterPeers)
+  const closed = [CLOSED_BRIDGE, LISTED_BRIDGE].map(prefix => `-s ${sessions} -i ${prefix}+`)
+  const proxy =
+    proxyPort === undefined
+      ? []
+      : [`-s ${sessions} -d ${sessions} -i ${LISTED_BRIDGE}+ -p tcp --dport ${proxyPort} -j ACCEPT`]
+  // Frames from one kernel of such a session to another stay on their bridge.
+  const leaving = [CLOSED_BRIDGE, LISTED_BRIDGE].map(prefix => `-s ${sessions} -i ${prefix}+ ! -o ${prefix}+`)
   return [
     {
       name: `BERTH-INPUT${suffix}`,
       from: 'INPUT',
-      rules: [...vxlan.input, `-s ${sessions} ${ESTABLISHED}`, ...tooMany, ...dns, ...reject(`-s ${sessions}`)],
+      rules: [
+        ...vxlan.input,
+        `-s ${sessions} ${ESTABLISHED}`,
+        ...tooMany,
+        ...proxy,
+        ...closed.flatMap(reject),
+        ...dns,
+        ...reject(`-s ${sessions}`),
+      ],
     },
     {
       name: `BERTH-FORWARD${suffix}`,
       from: 'FORWARD',
       rules: [
         ...vxlan.forward,
+        // Before the rule for established connections: nothing of theirs is forwarded, whatever the kernel takes it for.
+        ...leaving.flatMap(reject),
         `-s ${sessions} ${ESTABLISHED}`,
         `-d ${sessions} ${ESTABLISHED}`,
         ...tooMany,

@@ -6,7 +6,13 @@ import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, type Because, because, causeIn } from '#manager/contract'
 import { type EngineClient, engineMessage, statusOf } from '../docker/engine-client.ts'
 import { judgeRoutes } from './engine-bridges.ts'
-import { createEngineNetworks, networkName, type Refusal, type SessionNetwork } from './engine-networks.ts'
+import {
+  asSessionNetwork,
+  createEngineNetworks,
+  type Reach,
+  type Refusal,
+  type SessionNetwork,
+} from './engine-networks.ts'
 import { type Cidr, formatCidr, parseRoutes } from './subnets.ts'
 
 /** Number of attempts: another agent on this engine, or another program, may take a subnet between our check and our call. */
@@ -23,7 +29,7 @@ export type AheadOutcome = 'created' | 'short' | 'refused'
 export interface SessionNetworks {
   /**
    * Provides the bridge of the session. An existing bridge is shared with the kernels that made it, or was created ahead for this
-   * kernel; any other bridge of this name is a left-over, and is replaced.
+   * kernel; any other bridge of this name is a left-over, and is replaced. So is one with another reach than the session's.
    * @throws `network_range_taken`; `kernel_create_failed` if Docker refuses; then `problem` is set until Docker makes a network again
    */
   create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
@@ -58,6 +64,14 @@ export interface NetworkMember {
   readonly clusterSize?: number | undefined
   /** Key of a network that was created ahead and given to this kernel. */
   readonly network?: string | undefined
+  /** Names that the session may reach; an empty list: nothing; left out: everything. */
+  readonly allowedNames?: readonly string[] | undefined
+}
+
+/** The reach of the session's network: what the engine and the firewall let its containers connect to. */
+export function reachOf({ allowedNames }: Pick<NetworkMember, 'allowedNames'>): Reach {
+  if (allowedNames === undefined) return 'open'
+  return allowedNames.length === 0 ? 'closed' : 'listed'
 }
 
 /**
@@ -126,13 +140,14 @@ export function createSessionNetworks(
     key: string,
     managerId: string,
     answerOf: (present: readonly NetworkInspectInfo[]) => T | undefined,
+    reach: Reach = 'open',
   ): Promise<T | SessionNetwork | Refusal> {
     for (let attempt = 1; ; attempt++) {
       const present = await listUsable()
       const answer = answerOf(present)
       if (answer !== undefined) return answer
       // Another agent with this range searches for the first free subnet as we do, so after a refusal search from another position.
-      const made = await onEngine.create(key, managerId, { present, from: attempt === 1 ? 0 : Math.random() })
+      const made = await onEngine.create(key, managerId, { present, reach, from: attempt === 1 ? 0 : Math.random() })
       if (!('refused' in made) || attempt === ATTEMPTS || !isPassing(made.refused)) return made
     }
   }
@@ -140,10 +155,12 @@ export function createSessionNetworks(
   async function create(member: NetworkMember, managerId: string): Promise<SessionNetwork> {
     const key = networkKeyOf(member)
     const mayExist = isShared(member) || member.network !== undefined
-    const network = await createUnless(key, managerId, present => {
+    const reach = reachOf(member)
+    const isThere = (present: readonly NetworkInspectInfo[]) => {
       const found = mayExist ? present.find(isNetworkOf(key, managerId)) : undefined
-      return found && { id: found.Id, name: networkName(key) }
-    })
+      return found && asSessionNetwork(found, key, reach)
+    }
+    const network = await createUnless(key, managerId, isThere, reach)
     return unlessRefused(network, managerId)
   }
 

@@ -17,7 +17,10 @@ import { type Log } from '../log.ts'
 import { type ClusterNetworks, openClusterNetworks } from '../network/cluster-networks.ts'
 import { containerIptables } from '../network/container-iptables.ts'
 import { type Firewall, startFirewall } from '../network/firewall.ts'
+import { createNameProxy } from '../network/name-proxy.ts'
+import { createPublicAddresses } from '../network/public-addresses.ts'
 import { createSessionNetworks, type SessionNetworks } from '../network/session-networks.ts'
+import { createSessionReach, type SessionReach } from '../network/session-reach.ts'
 import { createMountedStorage, type MountedStorage } from '../storage/mounted-storage.ts'
 import { createToolbox, type Toolbox } from '../toolbox/toolbox.ts'
 
@@ -44,6 +47,8 @@ export interface HostPart extends AsyncDisposable {
   readonly networks: SessionNetworks
   readonly clusters: ClusterNetworks
   readonly firewall: Firewall
+  /** Sessions without network, or with an allow list. */
+  readonly reach: SessionReach
   readonly devices: Devices
   readonly freeSpace: FreeSpace
   readonly files: KernelFiles
@@ -97,6 +102,7 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
     startFirewall({
       range: config.networkRange,
       deny: config.networkDeny,
+      proxyPort: config.proxyPort,
       // The links of the kernel are the record of the hosts: it outlives the agent.
       clusterPeers: () => clusters.peers(),
       async checkRange() {
@@ -109,6 +115,14 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
       onChange,
     }),
   )
+  const proxy = stack.use(
+    createNameProxy({
+      port: config.proxyPort,
+      isAllowed: createPublicAddresses([config.networkRange, ...config.networkDeny]),
+      log,
+    }),
+  )
+  const reach = createSessionReach({ firewall: () => firewall, proxy, log })
   const freeSpace = createFreeSpace({
     path: config.scratchDirectory,
     floorBytes: config.freeSpaceFloorBytes,
@@ -131,6 +145,7 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
     networks,
     clusters,
     firewall,
+    reach,
     devices,
     freeSpace,
     files,

@@ -22,7 +22,7 @@ export interface ReportDeps {
 
 /** Full state of this host, as reported to managers. */
 export function currentReport({ engine: { state }, host, kernels, images, emulated }: ReportDeps): CurrentReport {
-  const { firewall, networks, clusters, faults, devices, storage } = host
+  const { firewall, networks, clusters, reach, faults, devices, storage } = host
   return {
     version,
     // While the engine is away, the last known state is still reported, but marked as not reachable.
@@ -36,7 +36,11 @@ export function currentReport({ engine: { state }, host, kernels, images, emulat
     deviceFigures: [...devices.figures()],
     images: [...images.images],
     kernels: kernels.reports(),
-    network: { ...networkReport(firewall.state, networks.problem), ...clusterReport(clusters) },
+    network: {
+      ...networkReport(firewall.state, networks.problem),
+      ...clusterReport(clusters),
+      restricts: reach.problem === null,
+    },
     host: hostReport(faults.problem),
     storage: [...storage.markers],
     storageAway: [...storage.away],

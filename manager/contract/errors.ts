@@ -181,6 +181,8 @@ export const ERRORS = {
   port_silent: { status: 502, retry: true, title: 'No program listens on this port' },
   preset_exists: { status: 409, retry: false, title: 'A preset with this name exists' },
   preset_not_found: { status: 404, retry: false, title: 'No such preset' },
+  network_not_allowed: { status: 403, retry: false, title: 'The session may not have this network' },
+  network_not_enforceable: { status: 409, retry: false, title: 'No host can keep the session from the network' },
   no_host_network: { status: 409, retry: false, title: 'Too few hosts have a network between them' },
   request_too_large: { status: 409, retry: false, title: 'No host is large enough for this request' },
   resource_group_exists: { status: 409, retry: false, title: 'A resource group with this name exists' },

@@ -8,6 +8,8 @@ export const HOST_CAUSES = {
   docker_silent: 'Docker on the host does not answer.',
   docker_not_read: 'The agent has not read the state of Docker yet.',
   docker_not_started: 'Docker could not start the container: {text}',
+  proxy_port_taken:
+    'Another program of the host listens at {address}, where the proxy of sessions with an allow list belongs. Admins: end it, or set BERTH_AGENT_PROXY_PORT.',
   docker_refused_networks: 'Docker refused every network for the session.',
   session_needs_some: 'A session needs some CPU and at least 6 MiB of memory.',
   host_has_cpus: 'The host has {cpus} CPUs; the session asks for {asked}.',

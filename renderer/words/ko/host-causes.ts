@@ -10,6 +10,8 @@ export default {
   docker_silent: '호스트의 Docker가 응답하지 않습니다.',
   docker_not_read: '에이전트가 아직 Docker의 상태를 읽지 않았습니다.',
   docker_not_started: 'Docker가 컨테이너를 시작하지 못했습니다: {text}',
+  proxy_port_taken:
+    '호스트의 다른 프로그램이 허용 목록 세션의 프록시가 쓸 {address}에서 수신 중입니다. 관리자는 그 프로그램을 종료하거나 BERTH_AGENT_PROXY_PORT를 설정하세요.',
   docker_refused_networks: 'Docker가 세션의 네트워크를 모두 거부했습니다.',
   session_needs_some: '세션에는 CPU와 6 MiB 이상의 메모리가 필요합니다.',
   host_has_cpus: '호스트의 CPU는 {cpus}개인데 세션은 {asked}개를 요청합니다.',
