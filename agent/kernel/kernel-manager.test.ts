@@ -77,6 +77,7 @@ function kernelsOn(inspect: () => Promise<unknown>, more: Partial<KernelManagerD
     liveFolders: NO_LIVE_FOLDERS,
     networks: { list: () => Promise.resolve([]) },
     clusters: { sweep: () => Promise.resolve() },
+    reach: { resume: () => Promise.resolve(), leave: () => Promise.resolve() },
     trust: { labelKey: LABEL_KEY, inherited: new Set() },
     agentId: LABEL.agentId,
     networksAhead: 0,

@@ -128,6 +128,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       leave: () => Promise.resolve(),
       sweep: () => Promise.resolve(),
     },
+    reach: { prepare: () => Promise.resolve(undefined), resume: nothing, leave: nothing },
     networks: {
       list: () => Promise.resolve([]),
       create: () => Promise.resolve({ name: 'network' }),

@@ -19,13 +19,14 @@ test('a network, and the addresses in it, is free only when nobody uses the addr
     await released.promise
     order.push('released')
   }
-  const use = createNetworkUse(
+  const use = createNetworkUse({
     networks,
-    { leave: () => Promise.resolve(), sweep: () => Promise.resolve() },
-    () => [],
-    () => false,
-    release,
-  )
+    clusters: { leave: () => Promise.resolve(), sweep: () => Promise.resolve() },
+    reach: { leave: () => Promise.resolve() },
+    members: () => [],
+    isAhead: () => false,
+    releaseAddress: release,
+  })
   const leaving = use.leave(label)
   await new Promise(setImmediate)
   expect(order).toEqual(['release kernel'])

@@ -164,7 +164,9 @@ test('the connection goes to an address that was judged, and to no other one of 
     isAllowed,
     to: await serveEcho(),
   })
-  expect(await ask('CONNECT example.org:443 HTTP/1.1\r\n\r\nhello', { ends: true })).toMatch(/^HTTP\/1.1 200 .*\r\n\r\nhello$/s)
+  expect(await ask('CONNECT example.org:443 HTTP/1.1\r\n\r\nhello', { ends: true })).toMatch(
+    /^HTTP\/1.1 200 .*\r\n\r\nhello$/s,
+  )
   expect(dialled).toEqual(['1.1.1.2:443'])
 })
 
