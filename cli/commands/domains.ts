@@ -4,7 +4,8 @@ import { type ApiClient, AppError, type Domain, type DomainChange, type WireSlot
 import { connect } from '../config/connect.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { adminOf } from './admin.ts'
-import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { ALLOW_NAMES, allowedNamesText, parseAllowedNames } from './allowed-names-flag.ts'
+import { limitOf, namesSlots, type OrUnlimited, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { type RemoveFlags, removedText } from './removed.ts'
 import { limitsText } from './text.ts'
 
@@ -14,6 +15,7 @@ const ALL = 'all'
 interface DomainFlags extends SlotFlags {
   description?: string
   registries?: string[] | typeof ALL
+  allowNames?: OrUnlimited<string[]>
   json?: boolean
 }
 
@@ -88,6 +90,7 @@ function withSettings(command: Command): Command {
       'registries whose images may be launched, separated by commas, or all',
       parseRegistries,
     )
+    .option('--allow-names <list>', ALLOW_NAMES, parseAllowedNames)
     .option('--json', 'print JSON')
 }
 
@@ -107,10 +110,14 @@ async function warnOfUnknown(api: ApiClient, wanted: DomainFlags['registries'], 
   output.note('Add one: berth admin registry add HOST')
 }
 
-function changeOf({ description, registries, ...flags }: DomainFlags, before: WireSlots = {}): DomainChange {
+function changeOf(
+  { description, registries, allowNames, ...flags }: DomainFlags,
+  before: WireSlots = {},
+): DomainChange {
   return {
     ...defined({ description }),
     ...(registries === undefined ? {} : { allowedRegistries: registries === ALL ? null : registries }),
+    ...(allowNames === undefined ? {} : { allowedNames: limitOf(allowNames) }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
   }
 }
@@ -123,12 +130,13 @@ async function findDomain(api: ApiClient, name: string): Promise<Domain> {
 
 const domainTable = (items: readonly Domain[]) =>
   table(
-    ['NAME', 'ACTIVE', 'LIMITS', 'REGISTRIES', 'DESCRIPTION'],
+    ['NAME', 'ACTIVE', 'LIMITS', 'REGISTRIES', 'NETWORK', 'DESCRIPTION'],
     items.map(one => [
       one.name,
       one.active ? 'yes' : 'no',
       limitsText(one.limits),
       one.allowedRegistries?.join(', ') ?? 'all',
+      allowedNamesText(one.allowedNames),
       one.description,
     ]),
   )

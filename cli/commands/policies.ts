@@ -11,6 +11,7 @@ import {
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { ALLOW_NAMES, allowedNamesText, parseAllowedNames } from './allowed-names-flag.ts'
 import { durationOption } from './duration.ts'
 import { findUserId } from './find-user.ts'
 import { type GpuLimitFlag, gpuLimitsText, withGpuLimitOption, withGpuLimits } from './gpu-limit-flags.ts'
@@ -35,6 +36,7 @@ interface PolicyFlags extends SlotFlags {
   idleTimeout?: OrUnlimited<number>
   maxLifetime?: OrUnlimited<number>
   storageHosts?: OrUnlimited<string[]>
+  allowNames?: OrUnlimited<string[]>
   folders?: OrUnlimited<number>
   folderSize?: OrUnlimited<number>
   folderFiles?: OrUnlimited<number>
@@ -106,6 +108,7 @@ function withSettings(command: Command): Command {
     .option('--idle-timeout <time>', `end idle sessions after this time, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
     .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
+    .option('--allow-names <list>', ALLOW_NAMES, parseAllowedNames)
     .option('--folder-size <size>', `of all own folders together, e.g. 500g, or ${UNLIMITED}`, parseSizeLimit)
     .option(
       '--folder-files <n>',
@@ -125,7 +128,8 @@ const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(','
 const NOTHING = { limits: {}, gpuLimits: [] }
 
 function changeOf(flags: PolicyFlags, before: Pick<ResourcePolicy, 'limits' | 'gpuLimits'>): ResourcePolicyChange {
-  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders, folderSize, folderFiles } = flags
+  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, allowNames, folders, folderSize, folderFiles } =
+    flags
   const change: Complete<ResourcePolicyChange> = {
     limits: namesSlots(flags) ? slotsOf(flags, before.limits) : undefined,
     gpuLimits: flags.gpuLimit && withGpuLimits(before.gpuLimits, flags.gpuLimit),
@@ -134,6 +138,7 @@ function changeOf(flags: PolicyFlags, before: Pick<ResourcePolicy, 'limits' | 'g
     idleTimeoutSeconds: idleTimeout && limitOf(idleTimeout),
     maxLifetimeSeconds: maxLifetime && limitOf(maxLifetime),
     allowedStorageHosts: storageHosts && limitOf(storageHosts),
+    allowedNames: allowNames && limitOf(allowNames),
     maxFolderBytes: folderSize && limitOf(folderSize),
     maxFolderFiles: folderFiles && limitOf(folderFiles),
     maxFolders: folders && limitOf(folders),
@@ -166,6 +171,7 @@ function policyTable(items: readonly ResourcePolicy[]): string {
       'SIZE',
       'FILES',
       'HOSTS',
+      'NETWORK',
       'USERS',
       'KEYPAIRS',
     ],
@@ -181,6 +187,7 @@ function policyTable(items: readonly ResourcePolicy[]): string {
       one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
       orAny(one.maxFolderFiles),
       one.allowedStorageHosts?.join(',') ?? '∞',
+      allowedNamesText(one.allowedNames),
       String(one.users),
       String(one.keypairs),
     ]),

@@ -23,6 +23,7 @@ import { parseMoment } from './moment.ts'
 import { collectTag } from './session-labels.ts'
 import { collect, parsePriority, whatIfText } from './session-waiting.ts'
 import { slurmChoiceOf, type SlurmChoiceFlags, withSlurmChoice } from './slurm-flags.ts'
+import { type NetworkFlags, networkOf, withNetwork } from './network-flags.ts'
 import { printCreated } from './print-created.ts'
 import { findTemplate } from './templates.ts'
 import { collectVariable } from './variable-flag.ts'
@@ -30,7 +31,7 @@ import { collectVariable } from './variable-flag.ts'
 const NO_IMAGE = 'Name an image with --image, or a --template.'
 
 /** Options of a launch, as they were given. */
-export interface CreateFlags extends GpuFlags, SlurmChoiceFlags {
+export interface CreateFlags extends GpuFlags, NetworkFlags, SlurmChoiceFlags {
   image?: string
   template?: string
   defaults?: boolean
@@ -81,7 +82,7 @@ export function addLaunchOptions(command: Command): Command {
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
     .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
-  return withSlurmChoice(withGpuChoice(command))
+  return withNetwork(withSlurmChoice(withGpuChoice(command)))
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated; 64 KiB in all', collectVariable)
     .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
     .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
@@ -205,6 +206,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     maxLifetimeSeconds: flags.maxLifetime,
     clusterSize: flags.clusterSize,
     clusterMode: flags.clusterMode,
+    network: networkOf(flags, template?.network),
     priority: flags.priority,
     interruptible: flags.interruptible ? true : undefined,
     dependsOn: flags.dependsOn,

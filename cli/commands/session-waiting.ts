@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { Priority, type Session, SLOTS, type WhatIf } from '#manager/contract'
 import { bytes } from './text.ts'
+import { networkText } from './network-flags.ts'
 
 /** Output of `berth session create --dry-run`. */
 export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): string {
@@ -38,6 +39,7 @@ export function clusterRows({ clusterSize, kernels, priority, dependsOn, ...sess
         ]
       : []),
     ...(priority === 0 ? [] : [['priority', String(priority)]]),
+    ...(session.network.mode === 'full' ? [] : [['network', networkText(session.network)]]),
     ...(session.interruptible ? [['interruptible', interruptedText(session)]] : []),
     ...(dependsOn.length === 0 ? [] : [['depends on', dependsOn.join(', ')]]),
   ]

@@ -20,6 +20,8 @@ export interface AgentFacts {
   architectures(agentId: AgentId): ReadonlySet<string> | undefined
   /** Address of the agent in the private network between hosts, as it reports it now; undefined without one. */
   clusterAddress(agentId: AgentId): string | undefined
+  /** Whether the agent keeps sessions from the network, or within an allow list, as it reports now. */
+  restricts(agentId: AgentId): boolean
   /** Whether people use sessions through the agent, or nothing is known of that. */
   isBusy(agentId: AgentId): boolean
   /** Folders that were added to the kernel, as its agent reports them. */
@@ -41,6 +43,7 @@ export const createAgentFacts = (memories: Pick<AgentMemories, 'find'>): AgentFa
   storage: agentId => memories.find(agentId)?.storage ?? new Set(),
   architectures: agentId => memories.find(agentId)?.architectures,
   clusterAddress: agentId => memories.find(agentId)?.clusterAddress,
+  restricts: agentId => memories.find(agentId)?.restricts ?? false,
   isBusy: agentId => memories.find(agentId)?.busy ?? true,
   mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
   orphans: agentId => memories.find(agentId)?.orphans ?? [],

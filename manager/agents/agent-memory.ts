@@ -43,6 +43,8 @@ export interface AgentMemory {
   architectures: ReadonlySet<string> | undefined
   /** Address of the agent in the private network between hosts; undefined without one. */
   clusterAddress: string | undefined
+  /** Whether it keeps sessions from the network, or within an allow list. */
+  restricts: boolean
   /** Whether people use sessions through it, as it reports. */
   busy: boolean
   /** Folders that were added to running kernels, as it reports them. */
@@ -104,6 +106,7 @@ function emptyMemory(): AgentMemory {
     storage: NONE,
     architectures: undefined,
     clusterAddress: undefined,
+    restricts: false,
     busy: true,
     mounts: new Map(),
     orphans: [],

@@ -111,6 +111,9 @@ export function createReports(deps: ReportsDeps): Reports {
     memory.busy = report.program?.busy ?? true
     const otherArchitectures = noteArchitectures(memory, report)
     const otherAddress = noteClusterAddress(memory, report)
+    const { restricts = false } = report.network
+    const otherReach = restricts !== memory.restricts
+    memory.restricts = restricts
     const mounts = noteMounts(memory, report.kernels, true)
     memory.deviceFigures = report.deviceFigures ?? []
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
@@ -123,7 +126,8 @@ export function createReports(deps: ReportsDeps): Reports {
     if (fault === null) await tellGpuFaults(agentId, memory, report.devices)
     if (mounts.kernelIds.length > 0) deps.onMounts(mounts)
     if (turned) publishResources()
-    if (otherState || otherImages || otherStorage || otherArchitectures || otherAddress || turned) deps.onAgentChanged()
+    if (otherState || otherImages || otherStorage || otherArchitectures || otherAddress || otherReach || turned)
+      deps.onAgentChanged()
     return failed
   }
 

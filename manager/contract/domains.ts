@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { GpuLimits } from './gpu-limits.ts'
 import { GroupId } from './ids.ts'
+import { AllowedName, MOST_ALLOWED_NAMES } from './network-access.ts'
 import { PlainLines, TextOf, TextUpTo } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
 import { isLikeId } from '#base/shapes'
@@ -52,6 +53,14 @@ const groupSettings = {
   active: z.boolean().describe('False: no new sessions in the project.'),
 }
 
+const AllowedNamesOfDomain = z
+  .array(AllowedName)
+  .max(MOST_ALLOWED_NAMES)
+  .nullable()
+  .describe(
+    'Names that sessions may reach, by an allow list; an empty list: sessions have no network. Null = everything.',
+  )
+
 /** A domain, the top layer: a company or a school. A user belongs to exactly one. */
 export const Domain = z
   .object({
@@ -59,6 +68,7 @@ export const Domain = z
     ...shared,
     active: z.boolean().describe('False: users of the domain cannot sign in or launch sessions.'),
     allowedRegistries: z.array(z.string()).nullable().describe('Registries whose images may be launched; null = all.'),
+    allowedNames: AllowedNamesOfDomain,
     createdAt: z.iso.datetime(),
     version: z.int(),
   })
@@ -74,6 +84,7 @@ export const DomainSpec = z
     description: shared.description.default(''),
     limits: shared.limits.default({}),
     allowedRegistries: AllowedRegistries.default(null),
+    allowedNames: AllowedNamesOfDomain.default(null),
     active: z.boolean().default(true),
   })
   .meta({ id: 'DomainSpec' })
@@ -84,7 +95,12 @@ export type DomainSpec = z.infer<typeof DomainSpec>
  * sign-in of the domain's users.
  */
 export const DomainChange = z
-  .strictObject({ ...shared, allowedRegistries: AllowedRegistries, active: z.boolean() })
+  .strictObject({
+    ...shared,
+    allowedRegistries: AllowedRegistries,
+    allowedNames: AllowedNamesOfDomain,
+    active: z.boolean(),
+  })
   .partial()
   .meta({ id: 'DomainChange' })
 export type DomainChange = z.infer<typeof DomainChange>

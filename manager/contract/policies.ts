@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { TextUpTo } from './plain-text.ts'
 import { UserId } from './ids.ts'
+import { AllowedName, MOST_ALLOWED_NAMES } from './network-access.ts'
 import { AccessKey } from './keypairs.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { GpuLimits } from './gpu-limits.ts'
@@ -28,6 +29,13 @@ const settings = {
   idleTimeoutSeconds: seconds.nullable().describe('A session that is idle for this long is ended.'),
   maxLifetimeSeconds: seconds.nullable().describe('A session ends this long after its start.'),
   allowedStorageHosts: z.array(TextUpTo(64).min(1)).max(100).nullable().describe('Null = all.'),
+  allowedNames: z
+    .array(AllowedName)
+    .max(MOST_ALLOWED_NAMES)
+    .nullable()
+    .describe(
+      'Names that sessions may reach, by an allow list; an empty list: sessions have no network. Null = everything.',
+    ),
   maxFolders: z.int().min(0).max(1_000_000).nullable(),
   maxFolderBytes: z
     .int()
@@ -70,6 +78,7 @@ export const ResourcePolicySpec = z
       idleTimeoutSeconds: settings.idleTimeoutSeconds.default(null),
       maxLifetimeSeconds: settings.maxLifetimeSeconds.default(null),
       allowedStorageHosts: settings.allowedStorageHosts.default(null),
+      allowedNames: settings.allowedNames.default(null),
       maxFolders: settings.maxFolders.default(null),
       maxFolderBytes: settings.maxFolderBytes.default(null),
       maxFolderFiles: settings.maxFolderFiles.default(null),

@@ -52,6 +52,7 @@ export const REASON_CODES = [
   'image_nowhere', // no schedulable agent holds the image
   'architecture_nowhere', // no schedulable agent runs images for this processor architecture, or only agents without free capacity
   'gpu_nowhere', // no schedulable agent has a GPU of the chosen model, memory or MIG profile
+  'network_withdrawn', // the resource policy or the domain does not allow its network any more
   'network_nowhere', // no schedulable agent keeps sessions from the network, or within an allow list
   'no_host_network', // the session needs several agents, and fewer than two have an address in a private network
   'storage_nowhere', // no schedulable agent has the storage of its folders

@@ -7,6 +7,7 @@ import { GroupRef } from './domains.ts'
 import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { GpuChoice } from './gpu-choice.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
+import { NetworkAccess } from './network-access.ts'
 import { Reason } from './reasons.ts'
 import { MOST_AMOUNT, parseAmount, WireSlots } from './resource-slots.ts'
 import { StoredVariables, withCommandLimit, withVariableLimit } from './session-bytes.ts'
@@ -134,6 +135,9 @@ export const SessionSpec = z
       .describe('Kernels (main1, sub1, …), each with these resources; started all or none.'),
     clusterMode: ClusterMode.optional().describe(
       'Default: single-host, all kernels on one agent. multi-host: on several agents if no single one has room; they must be in one private network.',
+    ),
+    network: NetworkAccess.optional().describe(
+      'What the session may reach outside itself. Default: as much as your resource policy and domain allow, which is everything unless they name a list.',
     ),
     priority: Priority.optional().describe('Larger goes first. Users may set -10 to 0, admins up to 10.'),
     dependsOn: z
@@ -352,6 +356,7 @@ export const Session = z
     gpu: GpuChoice.nullable().describe('The GPUs that were chosen; null: any.'),
     clusterSize: z.int(),
     clusterMode: ClusterMode,
+    network: NetworkAccess,
     priority: z.int(),
     dependsOn: z.array(SessionId),
     startsAt: z.iso.datetime().nullable().describe('Time before which it does not start; null = no such time.'),

@@ -81,6 +81,8 @@ export interface PlacingPresence extends AgentPresence {
   architectures(id: AgentId): ReadonlySet<string> | undefined
   /** Address of the agent in the private network between hosts; undefined if it takes no part in sessions over several hosts. */
   clusterAddress(id: AgentId): string | undefined
+  /** Whether the agent keeps sessions from the network, or within an allow list. */
+  restricts(id: AgentId): boolean
 }
 
 const SHARES_PER_DEVICE = 100
@@ -187,6 +189,7 @@ export async function readGroup(
         slurm: session.slurm ?? undefined,
         clusterSize: session.cluster_size,
         clusterMode: session.cluster_mode,
+        restricted: session.allowed_names !== null,
         priority: session.priority,
         interruptible: session.interruptible,
         waitsFor: dependencies.waitsFor.get(session.id),
@@ -234,6 +237,7 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
     storage: presence.storage(row.id),
     architectures: presence.architectures(row.id),
     clusterAddress: presence.clusterAddress(row.id),
+    restricts: presence.restricts(row.id),
     isolated: row.network_isolation === 'full',
     connected: presence.isReady(row.id),
     lost: row.status === 'LOST' || presence.engineIsDown(row.id),

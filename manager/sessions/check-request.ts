@@ -1,5 +1,5 @@
 import { allDone } from '#base/all-done'
-import { type AgentId, type SessionId, type SessionSpec } from '#manager/contract'
+import { type AgentId, type AllowedNames, type SessionId, type SessionSpec } from '#manager/contract'
 import { type Mount } from '../folders/mounts.ts'
 import { imagesOf } from '../images/images.ts'
 import { type KnownImages } from '../images/known-images.ts'
@@ -14,6 +14,7 @@ import { type Caller, requireScope, tokenOf } from '../users/authorize.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { requireOwner, resolveMountsFor } from './launch-owner.ts'
 import { type ResolvedLifetime, resolveLifetime } from './lifetime/ends.ts'
+import { resolveNetwork } from './network-access.ts'
 import { requirePriority } from './priority.ts'
 import { type ResolvedSpec, resolveSpec } from './resolve-spec.ts'
 import { requireStartTime } from './start-time.ts'
@@ -38,15 +39,17 @@ export interface CheckedRequest extends ResolvedSpec {
   readonly lifetime: ResolvedLifetime
   readonly dependsOn: readonly SessionId[]
   readonly mounts: readonly Mount[]
+  /** Names that the session may reach; undefined: everything. */
+  readonly allowedNames: AllowedNames
   readonly startsAt: string | undefined
 }
 
 /**
  * Checks a request, for a launch or for a forecast. If it has several faults, the first one is reported, in this order: owner, start time,
- * project and resource group, image and size, limits, priority, dependencies, folders.
+ * project and resource group, network, image and size, limits, priority, dependencies, folders.
  *
  * @param onlyOn the agent that has the files with which the session continues: only its images and resources count
- * @throws AppError `bad_request` (start time), `image_not_found`, `request_too_large`, `forbidden` (priority, folders by an access token), and as `requireOwner`,
+ * @throws AppError `bad_request` (start time), `network_not_allowed`, `network_not_enforceable`, `image_not_found`, `request_too_large`, `forbidden` (priority, folders by an access token), and as `requireOwner`,
  *   `admit`, `requireWithinLimits`, `resolveDependencies` and `resolveMountsFor`
  */
 export async function checkRequest(
@@ -67,7 +70,8 @@ export async function checkRequest(
   ])
   const counted = onlyOn === undefined ? agents : agents.filter(({ id }) => id === onlyOn)
   const empty = counted.map(row => emptyAgent(row, presence))
-  const resolved = resolveSpec(spec, images, empty)
+  const allowedNames = await resolveNetwork(db, asker, spec.network)
+  const resolved = resolveSpec(spec, images, { agents: empty, isRestricted: allowedNames !== undefined })
   const [, dependsOn, mounts] = await allDone([
     requireWithinLimits(db, asker, {
       requested: resolved.requested,
@@ -79,7 +83,20 @@ export async function checkRequest(
     resolveMountsFor(db, { caller, owner }, spec),
   ])
   const lifetime = resolveLifetime(spec, limits)
-  return { ...resolved, owner, asker, agents, images, clusterSize, priority, lifetime, dependsOn, mounts, startsAt }
+  return {
+    ...resolved,
+    owner,
+    asker,
+    agents,
+    images,
+    clusterSize,
+    priority,
+    lifetime,
+    dependsOn,
+    mounts,
+    allowedNames,
+    startsAt,
+  }
 }
 
 /** @throws AppError `bad_request` */

@@ -125,6 +125,7 @@ function newSessions(
     slurm: spec.slurm ?? null,
     clusterSize: checked.clusterSize,
     clusterMode: spec.clusterMode ?? 'single-host',
+    allowedNames: checked.allowedNames ?? null,
     priority: checked.priority,
     dependsOn: checked.dependsOn,
     shmemBytes: checked.shmemBytes,

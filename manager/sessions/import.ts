@@ -101,6 +101,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     slurm: null,
     clusterSize: label.clusterSize ?? 1,
     clusterMode: label.cluster ? 'multi-host' : 'single-host',
+    allowedNames: label.allowedNames ?? null,
     priority: 0,
     dependsOn: [],
     shmemBytes: label.shmemBytes,

@@ -66,6 +66,7 @@ function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' |
       : []),
     ...(kernel.runImageCommand ? ['runImageCommand'] : []),
     ...(kernel.cluster ? [{ cluster: kernel.cluster.id }] : []),
+    ...(kernel.allowedNames ? [{ allowedNames: kernel.allowedNames }] : []),
     ...(kernel.launchedBy === undefined ? [] : [{ launchedBy: kernel.launchedBy }]),
     ...(kernel.tokenId === undefined ? [] : [{ tokenId: kernel.tokenId }]),
   ])

@@ -36,6 +36,7 @@ export function kernelSpecOf(
     role: kernel.role,
     ...(session.cluster_size > 1 ? { clusterSize: session.cluster_size } : {}),
     ...defined({ cluster }),
+    ...(session.allowed_names === null ? {} : { allowedNames: session.allowed_names }),
     attempt: kernel.attempt,
     owner: { id: session.owner_id, email: session.owner_email },
     resourceGroup: session.resource_group,

@@ -56,9 +56,14 @@ export interface ResolvedSpec {
  *
  * @param images that the caller may launch
  * @param agents of the resource group, in their state without sessions
- * @throws AppError `image_not_found`, `request_too_large`
+ * @param isRestricted whether the session must be kept from the network, or within an allow list
+ * @throws AppError `image_not_found`, `network_not_enforceable`, `request_too_large`
  */
-export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: readonly AgentSnapshot[]): ResolvedSpec {
+export function resolveSpec(
+  spec: SessionSpec,
+  images: KnownImages,
+  { agents, isRestricted = false }: { readonly agents: readonly AgentSnapshot[]; readonly isRestricted?: boolean },
+): ResolvedSpec {
   const found = findImage(spec.image, images, agents)
   const { reference } = found
   const image = { ...found.image, minimum: minimumOf(found.image, reference, images.minimums) }
@@ -66,9 +71,16 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
   const requested = fillIn(parseSlots(spec.resources), image, notices)
   const { gpu, clusterSize = 1, clusterMode } = spec
   if (gpu !== undefined) requireGpu(requested, gpu)
+  if (isRestricted) requireRestricting(agents)
   refuseTooLarge({ requested, clusterSize, clusterMode, gpu }, agents)
   const shmemBytes = sharedMemory(spec, requested, image, notices)
   return { image, reference, requested, shmemBytes, shmemFromImage: spec.shmem === undefined, notices }
+}
+
+/** A host that is away may keep sessions in when it is back. @throws AppError `network_not_enforceable` */
+function requireRestricting(agents: readonly AgentSnapshot[]): void {
+  if (agents.length === 0 || agents.some(agent => !agent.connected || agent.restricts === true)) return
+  throw new AppError('network_not_enforceable', because('no_host_restricts'))
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   type Notice,
   type SessionSpec,
 } from '#manager/contract'
+import { accessOf } from './network-access.ts'
 import { type Mount } from '../folders/mounts.ts'
 import { findAgent } from '../store/agents/agents.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
@@ -71,6 +72,7 @@ export function specOf(
     maxLifetimeSeconds: max_lifetime_seconds ?? undefined,
     clusterSize: session.cluster_size === 1 ? undefined : session.cluster_size,
     clusterMode: session.cluster_mode === 'single-host' ? undefined : session.cluster_mode,
+    network: session.allowed_names === null ? undefined : accessOf(session.allowed_names),
     dependsOn: undefined,
     startsAt: undefined,
     owner: undefined,

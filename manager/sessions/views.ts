@@ -11,6 +11,7 @@ import {
   type SessionId,
   toldBy,
 } from '#manager/contract'
+import { accessOf } from './network-access.ts'
 import { type LiveStats } from '../stats/live.ts'
 import { sumStats } from '../stats/sum-stats.ts'
 import { type AgentPresence, type MountsPresence } from '../scheduler/snapshot.ts'
@@ -108,6 +109,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       gpu: row.gpu,
       clusterSize: row.cluster_size,
       clusterMode: row.cluster_mode,
+      network: accessOf(row.allowed_names),
       priority: row.priority,
       dependsOn: row.depends_on,
       startsAt: row.starts_at?.toISOString() ?? null,

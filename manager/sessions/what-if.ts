@@ -65,6 +65,7 @@ export async function answerWhatIf(
     gpu: spec.gpu,
     clusterSize,
     clusterMode: spec.clusterMode,
+    restricted: checked.allowedNames !== undefined,
     priority,
     waitsFor: dependencies.waitsFor.get(asker.id),
     imageDigest: image.id,

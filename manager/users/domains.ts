@@ -9,6 +9,7 @@ import {
   type DomainSpec,
   formatSlots,
   GroupId,
+  keptNames,
   parseSlots,
   type Removed,
   type ResourceSlots,
@@ -101,7 +102,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         logins.forget(null)
         await logins.tellEnd(ended)
       }
-      if (change.limits || change.active !== undefined) onLimitsChanged?.()
+      if (change.limits || change.allowedNames !== undefined || change.active !== undefined) onLimitsChanged?.()
       return toView(row)
     },
 
@@ -144,7 +145,8 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
 }
 
 function settingsOf({ limits, ...rest }: DomainChange): DomainSettings {
-  return { ...rest, limits: baseUnits(limits) }
+  const { allowedNames } = rest
+  return { ...rest, limits: baseUnits(limits), allowedNames: allowedNames && keptNames(allowedNames) }
 }
 
 export function baseUnits(limits: WireSlots | undefined): ResourceSlots | undefined {
@@ -152,13 +154,14 @@ export function baseUnits(limits: WireSlots | undefined): ResourceSlots | undefi
 }
 
 function toView(row: DomainRow): Domain {
-  const { name, description, active, limits, allowed_registries, created_at, version } = row
+  const { name, description, active, limits, allowed_registries, allowed_names, created_at, version } = row
   return {
     name,
     description,
     active,
     limits: formatSlots(limits),
     allowedRegistries: allowed_registries,
+    allowedNames: allowed_names && [...allowed_names],
     createdAt: created_at.toISOString(),
     version,
   }

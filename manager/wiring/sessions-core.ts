@@ -103,6 +103,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     storage: id => reports.storage(id),
     architectures: id => reports.architectures(id),
     clusterAddress: id => reports.clusterAddress(id),
+    restricts: id => reports.restricts(id),
     mounts: (agentId, kernelId) => reports.mounts(agentId, kernelId),
     noteMounted: (agentId, kernelId, folder) => reports.noteMounted(agentId, kernelId, folder),
     noteUnmounted: (agentId, kernelId, folder) => reports.noteUnmounted(agentId, kernelId, folder),

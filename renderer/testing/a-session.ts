@@ -31,6 +31,7 @@ export function aSession(index: number, change: Partial<SessionDetails> = {}): S
     slurmEndsAt: null,
     clusterSize: 1,
     clusterMode: 'single-host',
+    network: { mode: 'full' },
     priority: 0,
     interruptible: false,
     interruptAt: null,

@@ -67,13 +67,14 @@ const SIGN_UP_REQUESTS: SignUpRequest[] = ['Noor Haddad', 'Jonas Lind'].map((nam
 }))
 const at = { createdAt: ago(50_000), version: 1 }
 const DOMAINS: Domain[] = [
-  { name: 'default', description: '', limits: {}, active: true, allowedRegistries: null, ...at },
+  { name: 'default', description: '', limits: {}, active: true, allowedRegistries: null, allowedNames: null, ...at },
   {
     name: 'chemistry',
     description: 'Department of chemistry',
     limits: { cpu: '256', mem: String(2048 * GIB), 'cuda.device': '16' },
     active: false,
     allowedRegistries: ['cr.example.org'],
+    allowedNames: null,
     ...at,
   },
 ]
@@ -99,6 +100,7 @@ const POLICIES: ResourcePolicy[] = ['default', 'students'].map((name, index) => 
   idleTimeoutSeconds: index === 0 ? null : 7_200,
   maxLifetimeSeconds: null,
   allowedStorageHosts: null,
+  allowedNames: null,
   maxFolderBytes: null,
   maxFolderFiles: null,
   maxFolders: index === 0 ? null : 20,

@@ -27,6 +27,15 @@ export const SESSION_REQUEST_CAUSES = {
   image_unknown:
     'No host has an image named "{image}", and no registry that you may use offers it. The list of images shows the ones that you can launch.',
   name_too_long: '"{name}" is too long for a session name: 64 characters at most.',
+  network_none_of_policy: 'Resource policy "{name}" allows sessions no network. Choose none, or ask an admin.',
+  network_none_of_domain: 'Domain "{name}" allows sessions no network. Choose none, or ask an admin.',
+  network_list_of_policy:
+    'Resource policy "{name}" allows sessions these names only: {allowed}. Choose an allow list of them, or none.',
+  network_list_of_domain:
+    'Domain "{name}" allows sessions these names only: {allowed}. Choose an allow list of them, or none.',
+  network_name_beyond_policy:
+    'Resource policy "{name}" does not allow sessions the name {asked}. It allows: {allowed}.',
+  network_name_beyond_domain: 'Domain "{name}" does not allow sessions the name {asked}. It allows: {allowed}.',
   never_ran: 'The session never ran, so it has no files. Start a new session instead.',
   no_project_no_members: 'The session belongs to no project, so it has no members.',
   not_shared_with: 'The session is not shared with this user.',

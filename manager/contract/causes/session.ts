@@ -92,6 +92,10 @@ export const SESSION_CAUSES = {
   no_host_joined: 'No host has joined this resource group yet.',
   no_host_can_start: 'No connected host can start sessions now. Admins: "berth admin agent ls" says what is wrong.',
   hosts_paused: 'No connected host accepts new sessions; an admin has paused them.',
+  no_host_restricts:
+    'No host of this resource group that takes sessions can keep one from the network, or within an allow list: its firewall is not complete, or its agent is older. Admins: "berth admin agent ls" says what is missing.',
+  host_does_not_restrict:
+    'The host cannot keep sessions from the network now: its firewall is not complete, or its agent is older.',
   no_host_isolates:
     'No connected host isolates sessions as this resource group requires. Admins: "berth admin agent ls" says what is missing.',
   files_on_host_without_isolation:

@@ -1,6 +1,6 @@
 import { type AgentCapacities, fits } from './agent-capacities.ts'
 import { mayCross, networked, roomFor } from './gang.ts'
-import { hasStorage, runsImage } from './reasons.ts'
+import { hasStorage, keepsIn, runsImage } from './reasons.ts'
 import { remembered } from './remembered.ts'
 import { needsKey } from './request-keys.ts'
 import { type FreeCapacity } from './free-capacity.ts'
@@ -59,13 +59,13 @@ export class AllowedAgents {
 }
 
 /**
- * Whether the agent can run the session's image and has the storages of its folders. An image that no registry offers runs only
+ * Whether the agent can run the session's image, has the storages of its folders, and keeps it from the network if need be. An image that no registry offers runs only
  * on agents that hold it: another agent would look it up by name, and find somebody else's image.
  */
 export function canRun(agent: AgentSnapshot, session: PendingSession): boolean {
   const { imageDigest: digest, pullable = false } = session
   if (digest === null || !(pullable || agent.images.has(digest))) return false
-  return runsImage(agent, session) && hasStorage(agent, session)
+  return runsImage(agent, session) && hasStorage(agent, session) && keepsIn(agent, session)
 }
 
 /** Agents that can run the session: see `canRun`. */

@@ -57,6 +57,7 @@ export function explain(situation: Situation): Reason {
   return (
     noAgent(situation) ??
     filesAway(situation) ??
+    networkNowhere(situation) ??
     architectureNowhere(situation) ??
     storageNowhere(situation) ??
     imageNowhere(situation) ??
@@ -90,6 +91,19 @@ function filesAway({ session: { onlyOn }, agents, options }: Situation): Reason 
     ? because(canTake(agent) ? 'files_on_host_without_isolation' : 'files_on_host_away', { host: agent.name })
     : because('files_on_other_host')
   return reasonOf('agents_unreachable', why)
+}
+
+/** Whether the agent keeps the session from the network, or within its allow list, if it has to be. */
+export function keepsIn({ restricts = false }: AgentSnapshot, { restricted = false }: PendingSession): boolean {
+  return restricts || !restricted
+}
+
+/** Hosts that keep sessions in are missing, or too small. */
+function networkNowhere({ session, agents, options }: Situation): Reason | undefined {
+  const takers = agents.filter(agent => canTake(agent, options))
+  const { onlyOn } = session
+  const able = takers.filter(agent => keepsIn(agent, session) && (onlyOn === undefined || agent.id === onlyOn))
+  return able.length > 0 ? undefined : reasonOf('network_nowhere', because('no_host_restricts'))
 }
 
 /** Whether the agent runs images of the session's architecture, as far as both are known. */

@@ -15,7 +15,8 @@ export function needsKey({
   architecture = '',
   onlyOn,
   storage,
+  restricted = false,
 }: PendingSession): string {
-  const key = `${imageDigest}|${pullable}|${architecture}|${onlyOn ?? ''}`
+  const key = `${imageDigest}|${pullable}|${architecture}|${onlyOn ?? ''}|${restricted}`
   return storage === undefined ? key : `${key}|${storage.map(({ marker }) => marker).join()}`
 }

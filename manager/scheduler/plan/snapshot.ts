@@ -47,6 +47,8 @@ export interface AgentSnapshot {
   readonly architectures?: ReadonlySet<string> | undefined
   /** Address of the agent in the private network that carries sessions over several hosts; left out: it takes no part in such sessions. */
   readonly clusterAddress?: string | undefined
+  /** Whether the agent keeps sessions from the network, or within an allow list; left out: it does not. */
+  readonly restricts?: boolean | undefined
   /** Whether an admin lets the agent take new sessions. */
   readonly schedulable: boolean
   /** Whether the agent itself reports that no session can start there now. */
@@ -94,6 +96,8 @@ export interface PendingSession {
   readonly clusterSize?: number | undefined
   /** Whether its kernels may be on several agents; left out: all on one. */
   readonly clusterMode?: ClusterMode | undefined
+  /** Whether it must be kept from the network, or within an allow list; left out: it has the network of its host. */
+  readonly restricted?: boolean | undefined
   /** Larger goes first, before the sequencer's order; 0 if left out. */
   readonly priority?: number | undefined
   /** Names of the dependencies that have not succeeded yet. */

@@ -19,6 +19,8 @@ const HOST_UNFIT: ReadonlySet<string> = new Set([
   'engine_busy',
   'engine_unreachable',
   'network_range_taken',
+  // The agent then reports that it keeps no session in, and the session is placed elsewhere.
+  'network_not_enforceable',
   'storage_away',
 ])
 

@@ -1,7 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type ImageOffer } from '#agent/contract'
 import { allDone } from '#base/all-done'
-import { type AgentId, isAppError, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import {
+  type AgentId,
+  AppError,
+  because,
+  isAppError,
+  isFinished,
+  type KernelId,
+  type Reason,
+  type SessionId,
+} from '#manager/contract'
 import { type AgentRequests } from '../../agent-link/connection.ts'
 import { toApp } from '../../images/apps.ts'
 import { type SessionTransfers } from '../../images/session-transfers.ts'
@@ -33,7 +42,7 @@ export const PREPARING = 'The host is preparing the container.'
 export interface StartDeps {
   readonly store: Store
   readonly changes: SessionChanges
-  readonly agents: AgentRequests & AgentPresence & Pick<PlacingPresence, 'clusterAddress'>
+  readonly agents: AgentRequests & AgentPresence & Pick<PlacingPresence, 'clusterAddress' | 'restricts'>
   /** The data an agent needs to pull an image that it does not hold. */
   readonly pullOf: Registries['pullOf']
   /** The image as the agent takes it from another one, and the transfer while it does. */
@@ -141,6 +150,9 @@ export function createStart(deps: StartDeps) {
         { ...parts, devices: devices.get(kernel.id) ?? [] },
         pull.manifestDigest,
       )
+      // An agent of an earlier version does not know the field: it would give the session its host's network.
+      if (unsigned.allowedNames && !agents.restricts(agentId))
+        throw new AppError('network_not_enforceable', because('host_does_not_restrict'))
       const isOnly = session.cluster_size === 1
       const spec = {
         ...unsigned,

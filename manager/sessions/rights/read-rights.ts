@@ -1,10 +1,11 @@
 import { allDone } from '#base/all-done'
-import { DOCKER_HUB, FolderPermission, type Reason, type SessionId } from '#manager/contract'
+import { DOCKER_HUB, FolderPermission, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import { allows } from '../../folders/access.ts'
 import { registryOf } from '../../registries/registry-address.ts'
 import { type ReadRights } from '../../scheduler/rights.ts'
 import { readImageDomains } from '../../store/images/image-domains.ts'
 import { readAllowedRegistries, readImagesOfHub } from '../../store/images/image-origins.ts'
+import { listBoundedSessions } from '../../store/quotas/network-bounds.ts'
 import { type Db } from '../../store/schema.ts'
 import {
   type AskedSessions,
@@ -20,6 +21,7 @@ import {
   type MountOfSession,
   type WantedImage,
 } from '../../store/sessions/rights.ts'
+import { refusalOf } from '../network-access.ts'
 import {
   bereftReason,
   desertedReason,
@@ -34,17 +36,18 @@ import {
 } from './judge-rights.ts'
 
 /**
- * Compares domain, project, image and folders of waiting sessions with the current rights of their owners and, for sessions launched by
+ * Compares domain, project, image, network and folders of waiting sessions with the current rights of their owners and, for sessions launched by
  * somebody else, with the rights of the launcher. Thousands of sessions have few images, owners and folders, so these are checked first,
  * and sessions are read only if a right was withdrawn. The most general reason counts.
  */
 export const readRights: ReadRights = async (db, of) => {
-  const [bereft, tokenless, outsiders, deserted, images, { mounts, rightOf }] = await allDone([
+  const [bereft, tokenless, outsiders, deserted, images, bounded, { mounts, rightOf }] = await allDone([
     listBereft(db, of),
     listTokenless(db, of),
     listOutsiders(db, of),
     listDeserted(db, of),
     readForbiddenImages(db, of),
+    listBoundedSessions(db, of),
     readDoubtfulMounts(db, of),
   ])
   const withdrawn = new Map<SessionId, Reason>()
@@ -53,6 +56,10 @@ export const readRights: ReadRights = async (db, of) => {
     const verdict = judgeMount(mount, rightOf(mount))
     if (verdict === 'lowered') lowered.push(mount)
     else if (verdict) withdrawn.set(mount.sessionId, verdict)
+  }
+  for (const session of bounded) {
+    const refusal = refusalOf(session.wanted ?? undefined, [session])
+    if (refusal) withdrawn.set(session.id, reasonOf('network_withdrawn', refusal))
   }
   for (const session of images) withdrawn.set(session.id, imageReason(session))
   for (const session of deserted) withdrawn.set(session.id, desertedReason(session))

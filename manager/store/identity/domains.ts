@@ -29,6 +29,8 @@ export interface DomainSettings {
   readonly description?: string | undefined
   readonly limits?: ResourceSlots | undefined
   readonly allowedRegistries?: readonly string[] | null | undefined
+  /** Names that sessions may reach; null: everything. */
+  readonly allowedNames?: readonly string[] | null | undefined
   readonly active?: boolean | undefined
 }
 
@@ -52,11 +54,12 @@ export function updateDomain(db: Db, name: string, settings: DomainSettings): Pr
     .executeTakeFirst()
 }
 
-function columnsOf({ description, limits, allowedRegistries, active }: DomainSettings) {
+function columnsOf({ description, limits, allowedRegistries, allowedNames, active }: DomainSettings) {
   return {
     ...defined({ description }),
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
     ...(allowedRegistries === undefined ? {} : { allowed_registries: JSON.stringify(allowedRegistries) }),
+    ...(allowedNames === undefined ? {} : { allowed_names: allowedNames && JSON.stringify(allowedNames) }),
     ...defined({ active }),
   }
 }

@@ -3,6 +3,7 @@ import { initial } from './0001-initial/index.ts'
 import { logAccess } from './0002-log-access.ts'
 import { reservationsOverHosts } from './0003-reservations-over-hosts.ts'
 import { webhooks } from './0004-webhooks.ts'
+import { networkAccess } from './0005-network-access.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-log-access': logAccess,
   '0003-reservations-over-hosts': reservationsOverHosts,
   '0004-webhooks': webhooks,
+  '0005-network-access': networkAccess,
 }

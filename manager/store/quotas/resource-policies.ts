@@ -69,12 +69,19 @@ export async function deleteResourcePolicy(db: Db, name: string): Promise<boolea
   return numDeletedRows === 1n
 }
 
-function columnsOf({ limits, gpu_limits: gpus, allowed_storage_hosts: hosts, ...numbers }: Partial<PolicySettings>) {
+function columnsOf({
+  limits,
+  gpu_limits: gpus,
+  allowed_storage_hosts: hosts,
+  allowed_names: names,
+  ...numbers
+}: Partial<PolicySettings>) {
   return {
     ...numbers,
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
     ...(gpus === undefined ? {} : { gpu_limits: JSON.stringify(gpus) }),
     ...(hosts === undefined ? {} : { allowed_storage_hosts: JSON.stringify(hosts) }),
+    ...(names === undefined ? {} : { allowed_names: names && JSON.stringify(names) }),
   }
 }
 

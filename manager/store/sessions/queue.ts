@@ -39,6 +39,7 @@ const QUEUED = [
   'domain',
   'cluster_size',
   'cluster_mode',
+  'allowed_names',
   'priority',
   'max_lifetime_seconds',
   'starts_at',

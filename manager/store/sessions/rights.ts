@@ -8,7 +8,7 @@ import { invitedPermission, isMember } from '../storage/folders.ts'
 /** Sessions whose rights are read: all waiting ones of a resource group, or these. */
 export type AskedSessions = { readonly resourceGroup: string } | { readonly ids: readonly SessionId[] }
 
-const isAsked = (of: AskedSessions): RawBuilder<boolean> =>
+export const isAsked = (of: AskedSessions): RawBuilder<boolean> =>
   'ids' in of
     ? sql`sessions.id = any(${of.ids}::uuid[])`
     : sql`sessions.resource_group = ${of.resourceGroup} and sessions.status = 'PENDING'`

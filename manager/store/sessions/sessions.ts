@@ -81,6 +81,8 @@ export interface NewSession {
   readonly apps: readonly App[]
   readonly clusterSize: number
   readonly clusterMode: ClusterMode
+  /** Names that it may reach; null: everything. */
+  readonly allowedNames: readonly string[] | null
   readonly priority: number
   readonly dependsOn: readonly SessionId[]
   readonly kind: SessionKind
@@ -161,6 +163,7 @@ function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>
     apps: JSON.stringify(session.apps),
     cluster_size: session.clusterSize,
     cluster_mode: session.clusterMode,
+    allowed_names: session.allowedNames && JSON.stringify(session.allowedNames),
     priority: session.priority,
     depends_on: JSON.stringify(session.dependsOn),
     kind: session.kind,
@@ -221,6 +224,7 @@ const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
   depends_on: true,
   cluster_size: true,
   cluster_mode: true,
+  allowed_names: true,
   cluster_network: true,
   idle_timeout_seconds: true,
   max_lifetime_seconds: true,

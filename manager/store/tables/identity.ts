@@ -1,5 +1,5 @@
 import { type GroupId, type ResourceSlots, type StoredGpuLimit, type UserId } from '#manager/contract'
-import { type Default, type DefaultJson, type MaybeTime, type Time } from './columns.ts'
+import { type Default, type DefaultJson, type MaybeJson, type MaybeTime, type Time } from './columns.ts'
 
 export interface DomainsTable {
   name: string
@@ -9,6 +9,8 @@ export interface DomainsTable {
   limits: DefaultJson<ResourceSlots>
   /** Names of registries whose images may be launched; null = all. */
   allowed_registries: DefaultJson<string[] | null>
+  /** Names that its sessions may reach; an empty list: none; null: no limit. */
+  allowed_names: MaybeJson<readonly string[]>
   created_at: Time
   version: Default<number>
 }

@@ -14,6 +14,8 @@ export interface ResourcePoliciesTable {
   max_lifetime_seconds: number | null
   /** Names of storage hosts; null = all. */
   allowed_storage_hosts: DefaultJson<string[] | null>
+  /** Names that sessions may reach; an empty list: none; null: no limit. */
+  allowed_names: MaybeJson<readonly string[]>
   max_folders: number | null
   /** Bytes on disk of all folders that a user owns; null = unlimited. */
   max_folder_bytes: number | null

@@ -76,6 +76,8 @@ export interface SessionsTable {
   depends_on: ColumnType<SessionId[], string | undefined, string>
   cluster_size: Default<number>
   cluster_mode: Default<ClusterMode>
+  /** Names that it may reach; an empty list: nothing outside itself; null: like any program of the host. */
+  allowed_names: MaybeJson<string[]>
   /** Number of the network between its hosts; null while it is on one host. */
   cluster_network: number | null
   idle_timeout_seconds: number | null

@@ -22,6 +22,8 @@ const FIELDS = [
   { field: 'gpu', label: 'gpu', selector: '[id^="amount-cuda"]' },
   { field: 'gpuChoice', label: 'gpuModel', selector: '#launch-gpu-model' },
   { field: 'clusterSize', label: 'containers', selector: '#launch-cluster-size' },
+  { field: 'network', label: 'networkAccess', selector: '#launch-network' },
+  { field: 'allowedNames', label: 'allowedNames', selector: '#launch-allowed-names' },
   { field: 'startupCommand', label: 'startupCommand', selector: '#launch-command' },
   { field: 'maxLifetime', label: 'maxLifetime', selector: '#launch-max-lifetime' },
   { field: 'idleTimeout', label: 'idleTimeout', selector: '#launch-idle-timeout' },

@@ -4,6 +4,7 @@ import {
   DEFAULT_RESOURCE_GROUP,
   formatAmount,
   MAX_CLUSTER_SIZE,
+  MOST_ALLOWED_NAMES,
   MOST_COMMAND_BYTES,
   parseAmount,
   parseSlots,
@@ -12,6 +13,8 @@ import {
   utf8Length,
   type GpuChoice,
   type Image,
+  type NetworkAccess,
+  type NetworkMode,
   type ResourceSlots,
   type Session,
   type SessionDetails,
@@ -21,6 +24,7 @@ import {
   type SlotName,
   type SlurmSettings,
 } from '#manager/contract'
+import { namesIn, wrongName } from '../../ui/allowed-names.ts'
 import { rangeFault } from '../../ui/amount-fault.ts'
 import { environError, type EnvironmentRow } from './environment.ts'
 import { choicesFault, choicesLike, toMountSpecs, type FolderChoice } from './folder-choice.ts'
@@ -72,6 +76,10 @@ export interface LaunchForm {
   /** Values that such a resource group offers. */
   slurmValues: SlurmValues
   priority: number
+  /** What the session may reach outside itself; `full`: as much as the resource policy and the domain allow. */
+  network: NetworkMode
+  /** Names of an allow list, as typed. */
+  allowedNames: string
   /** Whether the session may be stopped for a session of higher priority, and continue later. */
   interruptible: boolean
   /** Sessions of the owner that must end successfully before this one starts. */
@@ -183,6 +191,8 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     slurmTime: '',
     slurmValues: {},
     priority: 0,
+    network: 'full',
+    allowedNames: '',
     interruptible: false,
     dependsOn: [],
     startsAt: '',
@@ -243,6 +253,7 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     ...slurmLike(session.slurm),
     priority: Math.min(session.priority, 0),
+    ...networkLike(session.network),
     interruptible: session.interruptible,
     // The sessions on which it depended have ended.
     dependsOn: [],
@@ -251,6 +262,12 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     opens: '',
   }
 }
+
+/** The fields of the form for the network of a request. */
+export const networkLike = ({ mode, names = [] }: NetworkAccess = { mode: 'full' }) => ({
+  network: mode,
+  allowedNames: names.join('\n'),
+})
 
 const secondsText = (seconds: number | null) => (seconds === null ? '' : durationText(seconds))
 
@@ -300,10 +317,18 @@ export function validate(
   if (!Number.isInteger(form.priority) || form.priority < LOWEST_PRIORITY || form.priority > topPriority) {
     errors.priority = t('wholeNumber', { least: LOWEST_PRIORITY, most: topPriority })
   }
+  const names = form.network === 'allowlist' ? namesFault(form.allowedNames) : ''
+  if (names) errors.allowedNames = names
   const start = startFault(form.startsAt)
   if (start) errors.startsAt = start
   if (form.dependsOn.length > MOST_DEPENDENCIES) errors.dependsOn = t('mostDependencies', { most: MOST_DEPENDENCIES })
   return errors
+}
+
+function namesFault(text: string): string {
+  const wrong = wrongName(text)
+  if (wrong === undefined) return namesIn(text).length === 0 ? t('namesMissing') : ''
+  return wrong === null ? t('namesMany', { most: MOST_ALLOWED_NAMES }) : t('nameWrong', { name: wrong })
 }
 
 /** @returns empty for an amount within the range */
@@ -351,6 +376,12 @@ export function isOverHosts(
   return severalHosts && clusterSize > 1 && !slurm
 }
 
+/** Without a choice, the resource policy and the domain decide. */
+function toNetwork({ network: mode, allowedNames }: LaunchForm): NetworkAccess | undefined {
+  if (mode === 'full') return undefined
+  return mode === 'none' ? { mode } : { mode, names: namesIn(allowedNames) }
+}
+
 /** Converts the form to the request for the manager; only for a form without errors. */
 export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
   const { gpu } = limits
@@ -381,6 +412,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     idleTimeoutSeconds,
     clusterSize: form.clusterSize === 1 ? undefined : form.clusterSize,
     clusterMode: isOverHosts(form, limits) ? 'multi-host' : undefined,
+    network: toNetwork(form),
     priority: form.priority || undefined,
     // The manager interrupts no session over several hosts, and refuses a request for both.
     interruptible: (form.interruptible && !isOverHosts(form, limits)) || undefined,

@@ -9,6 +9,8 @@ const FIELD_OF_CODE: Readonly<Partial<Record<ErrorCode, LaunchField>>> = {
   storage_away: 'folders',
   dependency_not_found: 'dependsOn',
   user_not_found: 'owner',
+  network_not_allowed: 'network',
+  network_not_enforceable: 'network',
 }
 const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   name: 'name',
@@ -27,6 +29,8 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   owner: 'owner',
   dependsOn: 'dependsOn',
   clusterSize: 'clusterSize',
+  network: 'network',
+  'network.names': 'allowedNames',
   gpu: 'gpuChoice',
   'resources.cpu': 'cpu',
   'resources.mem': 'mem',

@@ -1,5 +1,5 @@
 import { parseJson } from '#base/parse-json'
-import { isGpuChoice, type UserId } from '#manager/contract'
+import { isGpuChoice, NETWORK_MODES, type UserId } from '#manager/contract'
 import { type FolderChoice } from './folder-choice.ts'
 import { keyOf } from '../../data/launch/forget-launch.ts'
 import { type LaunchForm } from './launch-form.ts'
@@ -14,10 +14,11 @@ const TEXTS = [
   'idleTimeout',
   'slurmTime',
   'opens',
+  'allowedNames',
 ] as const
 const CHOICES = ['automount', 'runImageCommand', 'interruptible', 'severalHosts'] as const
 const KINDS: readonly unknown[] = ['interactive', 'batch'] satisfies LaunchForm['kind'][]
-const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders', 'gpuChoice', 'slurmValues'] as const
+const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'network', 'folders', 'gpuChoice', 'slurmValues'] as const
 
 /**
  * The choices of the last launch of an account, stored in this browser until it signs out. The name is left out (it is taken now), and so
@@ -46,6 +47,7 @@ export function recall(user: UserId | undefined, storage: Storage = localStorage
     all(TEXTS, text => typeof text === 'string') &&
     all(CHOICES, choice => typeof choice === 'boolean') &&
     all(['kind'], kind => KINDS.includes(kind)) &&
+    all(['network'], mode => (NETWORK_MODES as readonly unknown[]).includes(mode)) &&
     all(['folders'], isFolders) &&
     all(['slurmValues'], isTexts) &&
     all(['gpuChoice'], choice => choice === null || isGpuChoice(choice))

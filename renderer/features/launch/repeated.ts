@@ -1,6 +1,6 @@
 import { durationText } from '#base/duration'
 import { type Folder, parseAmount, parseSlots, type Session, type SessionSpec } from '#manager/contract'
-import { defaultForm, type LaunchForm, settingsLike } from './launch-form.ts'
+import { defaultForm, type LaunchForm, networkLike, settingsLike } from './launch-form.ts'
 import { slurmLike } from './slurm-choice.ts'
 
 const MOST_RECENT = 10
@@ -42,6 +42,7 @@ export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Fold
     idleTimeout: spec.idleTimeoutSeconds === undefined ? '' : durationText(spec.idleTimeoutSeconds),
     ...slurmLike(spec.slurm),
     priority: spec.priority ?? 0,
+    ...networkLike(spec.network),
     interruptible: spec.interruptible ?? false,
   }
 }

@@ -1,5 +1,6 @@
 import { parseDuration } from '#base/duration'
 import { choiceText } from '#manager/contract'
+import { namesIn } from '../../ui/allowed-names.ts'
 import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
 import { t as ofFolders } from '../../words/en/folders.ts'
 import { amountText } from './amount-text.ts'
@@ -30,6 +31,8 @@ export function sectionSummary(id: SectionId, form: LaunchForm, facts: SectionFa
       return namesText(form.environ.map(({ name }) => name)) || t('none')
     case 'folders':
       return namesText(mounted) || ofFolders('mountNothingShort')
+    case 'network':
+      return networkText(form)
     case 'lifetime':
       return lifetimeText(form)
     case 'start':
@@ -54,6 +57,9 @@ function namesText(names: readonly string[]): string {
   if (rest <= 0) return shown.join(', ')
   return t('namesAndMore', { names: shown.slice(0, MOST_NAMES).join(', '), count: rest })
 }
+
+const networkText = ({ network, allowedNames }: LaunchForm) =>
+  network === 'allowlist' ? namesText(namesIn(allowedNames)) || t('namesMissing') : t(`network_${network}`)
 
 function lifetimeText(form: LaunchForm): string {
   const command = form.runImageCommand ? t('imageProgramShort') : firstLine(form.startupCommand)

@@ -12,6 +12,7 @@ export const SECTIONS = [
   { id: 'folders', title: 'folders', fields: ['folders', 'automount'] },
   { id: 'name', title: 'nameAndProject', fields: ['name', 'count', 'project', 'resourceGroup', 'owner'] },
   { id: 'variables', title: 'variables', fields: ['environ'] },
+  { id: 'network', title: 'networkSection', fields: ['network', 'allowedNames'] },
   {
     id: 'lifetime',
     title: 'howLong',

@@ -47,6 +47,8 @@ export default {
   capacity: 'The free resources are not enough. Starts when other sessions end.',
   fragmentation: 'Enough is free in sum, but not on one host. Starts when other sessions end.',
   image_nowhere: 'No host has the image, and no registry offers it.',
+  network_withdrawn: 'The resource policy or the domain does not allow this network any more.',
+  network_nowhere: 'No host that takes sessions can keep one from the network.',
   no_host_network: 'Too few hosts have a private network between them for a session over several hosts.',
   architecture_nowhere: 'No host runs images for the processors that this image is for.',
   gpu_nowhere: 'No host that takes sessions has a GPU of the chosen kind.',

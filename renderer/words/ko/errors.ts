@@ -152,6 +152,8 @@ export default {
   port_silent: '이 포트에서 실행 중인 프로그램이 없습니다',
   preset_exists: '같은 이름의 프리셋이 있습니다',
   preset_not_found: '프리셋을 찾을 수 없습니다',
+  network_not_allowed: '이 세션에 허용되지 않는 네트워크입니다',
+  network_not_enforceable: '세션의 네트워크를 제한할 수 있는 호스트가 없습니다',
   no_host_network: '서로 네트워크로 연결된 호스트가 부족합니다',
   request_too_large: '이 요청을 실행할 만큼 큰 호스트가 없습니다',
   resource_group_exists: '같은 이름의 자원 그룹이 있습니다',

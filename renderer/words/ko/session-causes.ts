@@ -92,6 +92,10 @@ export default {
   no_host_can_start:
     '지금 세션을 시작할 수 있는 연결된 호스트가 없습니다. 관리자는 "berth admin agent ls" 명령으로 원인을 볼 수 있습니다.',
   hosts_paused: '새 세션을 받는 연결된 호스트가 없습니다. 관리자가 멈추어 두었습니다.',
+  no_host_restricts:
+    '세션의 네트워크를 막거나 허용 목록으로 제한할 수 있는 호스트가 이 자원 그룹에 없습니다. 방화벽이 완전하지 않거나 에이전트가 이전 버전입니다. 관리자는 "berth admin agent ls" 명령으로 부족한 것을 볼 수 있습니다.',
+  host_does_not_restrict:
+    '호스트가 지금은 세션의 네트워크를 제한할 수 없습니다. 방화벽이 완전하지 않거나 에이전트가 이전 버전입니다.',
   no_host_isolates:
     '이 자원 그룹이 요구하는 대로 세션을 격리하는 연결된 호스트가 없습니다. 관리자는 "berth admin agent ls" 명령으로 부족한 것을 볼 수 있습니다.',
   files_on_host_without_isolation:
