@@ -131,7 +131,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
     reach: { prepare: () => Promise.resolve(undefined), resume: nothing, leave: nothing },
     networks: {
       list: () => Promise.resolve([]),
-      create: () => Promise.resolve({ name: 'network' }),
+      create: () => Promise.resolve({ name: 'network', gateway: '10.213.0.1' }),
       remove: nothing,
     },
     keptLogs: { mib: 16, keep: nothing, discard: nothing, sweep: nothing },
@@ -273,7 +273,7 @@ test('a sweep keeps the network of a kernel that started at the second attempt',
   const removed: string[] = []
   const networks: Partial<KernelManagerDeps['networks']> = {
     list: () => Promise.resolve([{ key: KERNEL, id: 'network' }]),
-    create: () => Promise.resolve({ id: 'network', name: 'network' }),
+    create: () => Promise.resolve({ id: 'network', name: 'network', gateway: '10.213.0.1' }),
     remove: (key, _managerId, isUsed) => Promise.resolve(isUsed() ? undefined : void removed.push(key)),
   }
   await using engine = await kernelsInMemory({ networks: networks as KernelManagerDeps['networks'] })

@@ -55,7 +55,7 @@ test.each([
   expect(requestTarget(url, NAMES)).toEqual(expected)
 })
 
-test.each([
+test.each<readonly [string, boolean]>([
   ['1.1.1.1', true],
   ['2606:4700:4700::1111', true],
   ...[

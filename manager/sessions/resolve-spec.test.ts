@@ -42,7 +42,7 @@ const resolve = (spec: object, images = [image()], agents = [agent(1)]) =>
   resolveSpec(
     SessionSpec.parse({ image: 'berth/python:3.13', ...spec }),
     known(images.flatMap(held => agents.map(({ id }) => ({ agentId: id, image: held })))),
-    agents,
+    { agents },
   )
 const offeredImage = (id: string, minimum = {}): OfferedImage => ({
   reference: 'cr.example/lab/r:4',
@@ -113,18 +113,18 @@ describe('the image of a request', () => {
       { agentId: agentId(3), image: image({ id: 'sha256:new' }) },
     ]
     const spec = SessionSpec.parse({ image: 'berth/python:3.13' })
-    expect(resolveSpec(spec, known(held), agents).image.id).toBe('sha256:new')
+    expect(resolveSpec(spec, known(held), { agents }).image.id).toBe('sha256:new')
   })
 
   test('an image that nobody holds comes from a registry', () => {
     const offered = new Map([['cr.example/lab/r:4', offeredImage('sha256:offered', { cpu: 2000 })]])
     const spec = SessionSpec.parse({ image: 'cr.example/lab/r:4' })
-    const { image: found, reference, requested } = resolveSpec(spec, known([], { offered }), [agent(1)])
+    const { image: found, reference, requested } = resolveSpec(spec, known([], { offered }), { agents: [agent(1)] })
     expect(found.id).toBe('sha256:offered')
     expect(reference).toBe('cr.example/lab/r:4')
     expect(requested.cpu).toBe(2000)
     const held = [{ agentId: agentId(1), image: image({ id: 'sha256:held', references: ['cr.example/lab/r:4'] }) }]
-    expect(resolveSpec(spec, known(held, { offered }), [agent(1)]).image.id).toBe('sha256:held')
+    expect(resolveSpec(spec, known(held, { offered }), { agents: [agent(1)] }).image.id).toBe('sha256:held')
   })
 
   test('the full name that Docker uses is accepted', () => {

@@ -48,6 +48,7 @@ const presence = {
   storage: () => new Set<string>(),
   architectures: () => undefined,
   clusterAddress: () => undefined,
+  restricts: () => false,
 }
 
 /** The decision alone, the same committed to PostgreSQL, and how long a request that cannot start waits for its reason. */

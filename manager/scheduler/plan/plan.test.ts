@@ -112,6 +112,13 @@ describe('why a session waits', () => {
 
   test.each<[string, readonly AgentSnapshot[], PendingSession, object]>([
     ['no_agents', [], aSession(1, big), {}],
+    ['network_nowhere', [anAgent(1, { cpu: 8000 })], aSession(1, big, { restricted: true }), {}],
+    [
+      'network_nowhere',
+      [anAgent(1, { cpu: 8000 }), anAgent(2, { cpu: 8000 }, { restricts: true, schedulable: false })],
+      aSession(1, big, { restricted: true }),
+      {},
+    ],
     ['no_agents', [anAgent(1, { cpu: 8000 }, { schedulable: false })], aSession(1, big), {}],
     ['agents_unreachable', [anAgent(1, { cpu: 8000 }, { connected: false })], aSession(1, big), {}],
     ['image_nowhere', [anAgent(1, { cpu: 8000 }, { images: new Set() })], aSession(1, big), {}],

@@ -60,6 +60,8 @@ describe('the remembered launch', () => {
       opens: '',
       automount: false,
       runImageCommand: false,
+      network: 'full',
+      allowedNames: '',
       interruptible: true,
       kind: 'batch',
       folders: [],

@@ -18,6 +18,7 @@ const presence = {
   storage: () => new Set<string>(),
   architectures: () => undefined,
   clusterAddress: () => undefined,
+  restricts: () => false,
 }
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const
@@ -52,6 +53,7 @@ describe('two resource groups that are scheduled at the same time', () => {
       idle_timeout_seconds: null,
       max_lifetime_seconds: null,
       allowed_storage_hosts: null,
+      allowed_names: null,
       max_folders: null,
       max_folder_bytes: null,
       max_folder_files: null,

@@ -53,6 +53,7 @@ describe('a resource group that cannot be scheduled', () => {
         storage: () => new Set<string>(),
         architectures: () => undefined,
         clusterAddress: () => undefined,
+        restricts: () => false,
       },
       start: id => void started.push(id),
       cancel: () => Promise.resolve(),

@@ -35,6 +35,7 @@ const presence = {
   storage: () => new Set<string>(),
   architectures: () => undefined,
   clusterAddress: () => undefined,
+  restricts: () => false,
 }
 const GiB = 2 ** 30
 
