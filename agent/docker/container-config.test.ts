@@ -117,6 +117,33 @@ test('a container has exactly the options of the allowlist', () => {
   })
 })
 
+test('a session that must be kept in asks no name server outside, and finds its proxy against variables of user and image', () => {
+  const usual = containerConfig(aSpec(), plan)
+  const closed = containerConfig(aSpec({ allowedNames: [] }), plan)
+  expect(closed).toEqual({ ...usual, HostConfig: { ...usual.HostConfig, Dns: ['192.0.2.1'] } })
+  const spec = aSpec({
+    allowedNames: ['pypi.org'],
+    environ: { https_proxy: 'http://other:1' },
+    clusterSize: 2,
+    role: 'main1',
+  })
+  const { Env = [], HostConfig } = containerConfig(spec, {
+    ...plan,
+    proxy: 'http://10.213.0.1:8489',
+    imageEnvironment: ['HTTP_PROXY=http://other:2'],
+  })
+  expect(HostConfig?.Dns).toEqual(['192.0.2.1'])
+  expect(Env.filter(line => /proxy/i.test(line)).toSorted()).toEqual([
+    'HTTPS_PROXY=http://10.213.0.1:8489',
+    'HTTP_PROXY=http://10.213.0.1:8489',
+    'NODE_USE_ENV_PROXY=1',
+    'NO_PROXY=localhost,127.0.0.1,::1,main1,sub1',
+    'http_proxy=http://10.213.0.1:8489',
+    'https_proxy=http://10.213.0.1:8489',
+    'no_proxy=localhost,127.0.0.1,::1,main1,sub1',
+  ])
+})
+
 test('on a host with few process ids a session gets its share of them', () => {
   const { HostConfig } = containerConfig(aSpec(), { ...plan, hostProcesses: 32_768 })
   expect(HostConfig?.PidsLimit).toBe(2048)

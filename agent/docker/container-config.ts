@@ -287,13 +287,16 @@ function searchPath(path: string): string {
 function proxyEnvironment({ clusterSize = 1 }: KernelSpec, proxy: string | undefined): Record<string, string> {
   if (proxy === undefined) return {}
   const own = ['localhost', '127.0.0.1', '::1', ...(clusterSize > 1 ? clusterRoles(clusterSize) : [])].join(',')
-  const variables = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, NO_PROXY: own }
-  const both = Object.entries(variables).flatMap(([name, value]) => [
-    [name, value],
-    [name.toLowerCase(), value],
-  ])
-  // Node reads the variables only if it is told to. @see https://nodejs.org/api/cli.html#node_use_env_proxy1
-  return { ...Object.fromEntries(both), NODE_USE_ENV_PROXY: '1' }
+  return {
+    HTTP_PROXY: proxy,
+    HTTPS_PROXY: proxy,
+    NO_PROXY: own,
+    http_proxy: proxy,
+    https_proxy: proxy,
+    no_proxy: own,
+    // Node reads the variables only if it is told to. @see https://nodejs.org/api/cli.html#node_use_env_proxy1
+    NODE_USE_ENV_PROXY: '1',
+  }
 }
 
 /** Whether a device belongs to the simulated plugin; such devices exist in the accounting only. */

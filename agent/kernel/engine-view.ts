@@ -142,7 +142,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       // If the removal fails now, the next clean-up retries it.
       await clearGone(entry).catch(complainOfLeftover)
     }
-    // One that is being ended has left, and its address may be another session's soon.
+    // A kernel that is being ended has left, and its address may be another session's soon.
     for (const { label, address, state } of entries.values()) {
       if (state.state === 'running' && !entries.isBusy(label.kernelId)) await deps.reach.resume(label, address)
     }

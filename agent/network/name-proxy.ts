@@ -181,7 +181,7 @@ export function createNameProxy(deps: NameProxyDeps): NameProxy {
     } catch (error) {
       const [status, text] = WORDS[refusalOf(error)]
       const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'content-type: text/plain', 'connection: close']
-      // What the program sent behind its request was meant for another server.
+      // The connection ends here: bytes behind the request were meant for another server.
       hangUp(socket, [...head, `content-length: ${text.length + 1}`, '', `${text}\n`].join('\r\n'))
     }
   }

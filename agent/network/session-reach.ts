@@ -6,7 +6,7 @@ import { type NetworkMember } from './session-networks.ts'
 import { formatAddress, parseCidr, SESSION_BITS } from './subnets.ts'
 
 /**
- * What sessions without network, or with an allow list, may reach.
+ * Keeps sessions from the network, or within their allow list.
  *
  * Threat model: such a session must never run where it could reach more. Three things keep it in, each by itself: its network has no route
  * to the outside, the rules of the firewall refuse what would leave its bridge, and its resolver forwards no question. Before a container is

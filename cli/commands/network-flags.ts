@@ -18,7 +18,7 @@ export const withNetwork = (command: Command) =>
     .option(
       '--allow-name <name>',
       'host name that the session may reach, such as pypi.org, or *.pypi.org for all below; may be repeated',
-      (name: string, before: string[] = []) => [...before, name],
+      (name: string, before: string[] | undefined) => [...(before ?? []), name],
     )
 
 /**

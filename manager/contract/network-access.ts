@@ -10,7 +10,7 @@ export const AllowedName = TextOf(
   'must be a host name such as "pypi.org", or "*.pypi.org" for all names below it',
 )
 
-/** What a session may reach outside itself. */
+/** The part of the outside that a session may reach. */
 export const NetworkAccess = z
   .strictObject({
     mode: z

@@ -67,6 +67,19 @@ export const LAUNCH_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'launch-network',
+    path: '/sessions',
+    async act(page) {
+      await button(page, 'New session').click()
+      await openSection(page, 'Network')
+      await page.getByRole('combobox', { name: 'What the session may reach' }).press('ArrowDown')
+      await page.getByRole('option', { name: 'Only these names' }).click()
+      await page.getByLabel('Host names').fill('pypi.org\nfiles.pythonhosted.org\n10.0.0.1')
+      await page.getByText('is not a host name such as').first().waitFor()
+      await page.locator('#launch-section-network').scrollIntoViewIfNeeded()
+    },
+  },
+  {
     name: 'launch-batch',
     alike: true,
     path: '/sessions',

@@ -6,6 +6,7 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { type ApiClient, type CommandResult, type CommandSpec, isAppError, type SessionId } from '#manager/contract'
 import { type Berth, type BerthUser, root, startBerth } from '../fixtures/berth.ts'
 
@@ -63,6 +64,38 @@ test('words are passed on as they are, with input, directory and variables', asy
   expect((await shell('echo here', { workingDirectory: 'nowhere' })).exitCode).toBe(126)
   expect((await shell('kill -TERM $$')).exitCode).toBe(143)
 })
+
+test('over MCP, a token runs commands and reads the log of the session that it launched, as data of programs', async () => {
+  const { token } = await owner.api.createAccessToken({ body: { name: 'agent', scopes: ['read', 'launch', 'enter'] } })
+  await using client = Object.assign(new Client({ name: 'test', version: '1' }), {
+    [Symbol.asyncDispose]: () => client.close(),
+  })
+  const headers = { authorization: `Bearer ${token}` }
+  await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', berth.url), { requestInit: { headers } }))
+  const call = async (name: string, input: Record<string, unknown>) =>
+    (await client.callTool({ name, arguments: input })).structuredContent
+  const launched = (await call('launch_session', {
+    image: 'berth/python:3.13',
+    resources: { cpu: '0.5', mem: '256m' },
+    startupCommand: 'echo begun by $USER',
+  })) as { session: { id: SessionId } }
+  const session = launched.session.id
+  await call('wait_for_session', { session })
+  const code = 'import sys; print(sys.stdin.read()); print("bad", file=sys.stderr); sys.exit(3)'
+  expect(
+    await call('run_command', { session, command: ['python3', '-c', code], stdin: 'given', waitSeconds: 30 }),
+  ).toMatchObject({
+    status: 'ENDED',
+    exitCode: 3,
+    untrustedOutput: { stdout: 'given\n', stderr: 'bad\n', truncated: false },
+  })
+  await vi.waitFor(async () => {
+    expect(await call('read_logs', { session })).toMatchObject({ untrustedOutput: { log: 'begun by work\n' } })
+  })
+  const others = await client.callTool({ name: 'run_command', arguments: { session: id, command: ['id'] } })
+  expect(others.isError).toBe(true)
+  await call('end_session', { session })
+}, 120_000)
 
 test('at its time limit, a command ends with everything that it has started', async () => {
   const escapee = 'setsid sh -c "trap : TERM; sleep 4242" & sleep 4242 & sleep 4242'

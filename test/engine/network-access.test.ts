@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { type KernelSpec } from '#agent/contract'
+import { testSet } from '../../build/bootstrap/test-sets.ts'
 import { KernelId, SessionId } from '#manager/contract'
 import { hostIptables } from '../../agent/network/iptables.ts'
 import {
@@ -27,6 +28,9 @@ let manager: FakeManager
 let home: AgentHome
 let agent: AgentProcess
 let internet: SmallInternet
+
+/** The others of these tests take half a minute each. */
+const inAll = testSet(process.env) === 'all' ? test : test.skip
 
 const NAMES = ['allowed.example.org', '*.wide.example.org']
 const PROXY_PORT = 8489
@@ -145,7 +149,7 @@ async function surroundings(): Promise<Inside> {
 test('a session without network reaches nothing, from its first moment on', async () => {
   const other = await surroundings()
   const before = internet.arrived.length
-  // Its program tries from the moment in which it starts.
+  // The program of the session tries from the moment in which it starts.
   const b = '/opt/berth/bin/busybox'
   const startupCommand = `i=0; while [ $i -lt 20 ]; do echo x | ${b} timeout 1 ${b} nc ${WEB} 80 && echo OPEN; echo x | ${b} timeout 1 ${b} nc ${WEB} 443 && echo OPEN; i=$((i+1)); done; echo tried`
   const session = await launch({ allowedNames: [], startupCommand, kind: 'interactive' })
@@ -159,7 +163,7 @@ test('a session without network reaches nothing, from its first moment on', asyn
   expect(
     await session.sh(tcp(session.gateway, PROXY_PORT, 'CONNECT allowed.example.org:443 HTTP/1.1\\r\\n\\r\\n')),
   ).not.toMatch(/HTTP/)
-  // What Berth needs still works, because the agent connects to the session.
+  // Apps still open, because the agent connects to the session.
   const { inject } = await manager.request('start_app', {
     kernelId: session.spec.kernelId,
     app: 'sshd',
@@ -236,7 +240,7 @@ test('a session with an allow list reaches its names by the proxy, and nothing e
   for (const stranger of [other, closed, listed]) expect(await stranger.sh(asThis)).not.toMatch(/HTTP/)
 })
 
-test('the rules outlive an agent that is killed, and the proxy comes back with the next one', async () => {
+inAll('the rules outlive an agent that is killed, and the proxy comes back with the next one', async () => {
   const session = await launch({ allowedNames: NAMES })
   const closed = await launch({ allowedNames: [] })
   agent.kill('SIGKILL')
@@ -257,7 +261,7 @@ test('the rules outlive an agent that is killed, and the proxy comes back with t
   expect(await session.sh('wget -q -O - http://free.example.org/')).toMatch(/403/)
 })
 
-test('kernels of one session without network reach each other by name', async () => {
+inAll('kernels of one session without network reach each other by name', async () => {
   const sessionId = SessionId.parse(randomUUID())
   const kernel = (role: string) =>
     launch({

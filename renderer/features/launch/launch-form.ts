@@ -76,7 +76,7 @@ export interface LaunchForm {
   /** Values that such a resource group offers. */
   slurmValues: SlurmValues
   priority: number
-  /** What the session may reach outside itself; `full`: as much as the resource policy and the domain allow. */
+  /** The part of the outside that the session may reach; `full`: as much as the resource policy and the domain allow. */
   network: NetworkMode
   /** Names of an allow list, as typed. */
   allowedNames: string

@@ -58,7 +58,7 @@ function namesText(names: readonly string[]): string {
   return t('namesAndMore', { names: shown.slice(0, MOST_NAMES).join(', '), count: rest })
 }
 
-const networkText = ({ network, allowedNames }: LaunchForm) =>
+export const networkText = ({ network, allowedNames }: LaunchForm) =>
   network === 'allowlist' ? namesText(namesIn(allowedNames)) || t('namesMissing') : t(`network_${network}`)
 
 function lifetimeText(form: LaunchForm): string {
