@@ -43,6 +43,8 @@ test('long lists of the database are made one after the other for a person, list
   expect(isLongList('listSessions', { limit: 500 })).toBe(true)
   expect(isLongList('listSessions', { limit: 100 })).toBe(false)
   expect(isLongList('listImages', {})).toBe(false)
+  // A hundred requests of 80 KiB each.
+  expect(isLongList('listSessionTemplates', {})).toBe(true)
   expect(isLongList('listFiles', { limit: 200 })).toBe(false)
 })
 

@@ -33,9 +33,13 @@ export interface LargeAnswers {
   hold(userId: UserId, characters: number): () => void
 }
 
-/** Whether a query asks for hundreds of rows of the database. */
+/** Lists without pages that may have megabytes. */
+const WHOLE_LISTS: ReadonlySet<RouteName> = new Set<RouteName>(['listSessionTemplates', 'listImageDefaults'])
+
+/** Whether a query asks for hundreds of rows of the database, or for as much text. */
 export const isLongList = (route: RouteName, query: unknown): boolean =>
-  !LISTS_OF_FILES.has(route) && ((query as { limit?: number } | undefined)?.limit ?? 0) > LONG
+  WHOLE_LISTS.has(route) ||
+  (!LISTS_OF_FILES.has(route) && ((query as { limit?: number } | undefined)?.limit ?? 0) > LONG)
 
 export function createLargeAnswers(): LargeAnswers {
   const lists = createSemaphore(Infinity)

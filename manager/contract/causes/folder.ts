@@ -126,8 +126,7 @@ export const FOLDER_CAUSES = {
   link_loops: '"{name}" leads through too many links. Make a link that leads to its file directly.',
   links_not_followed: '"{name}" is no regular file. If it is a link, name the file that it leads to.',
   may_not_change: 'You may read the files of "{name}", but not change them. Ask the owner for the permission.',
-  may_not_delete:
-    'You may read the files of "{name}", but not delete, replace or rename them. Ask the owner for the permission.',
+  may_not_delete: 'You may not delete, replace or rename the files of "{name}". Ask the owner for the permission.',
   name_an_entry: 'Name a file or directory in the folder.',
   neither_file_nor_directory: '"{name}" is neither a file nor a directory.',
   nested_copy: '"{name}" is nested more than {levels} directories deep. Copy directories further down one by one.',
