@@ -15,7 +15,9 @@ export function addSessionLogAccessCommand(session: Command): void {
       const { id } = await findSession(connection, reference)
       const adminsMayRead = who === 'admins'
       const changed = await connection.api.updateSession({ params: { id }, body: { adminsMayRead } })
-      const text = adminsMayRead ? 'Administrators may read it, too.' : 'Only you read it, and members with whom you share it.'
+      const text = adminsMayRead
+        ? 'Administrators may read it, too.'
+        : 'Only you read it, and members with whom you share it.'
       createOutput(json).data(changed, () => `${changed.id}  ${changed.name}  ${text}`)
     })
 }

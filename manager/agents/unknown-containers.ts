@@ -55,7 +55,8 @@ export function createUnknownContainers({ store, agents, reports }: UnknownConta
       if (action === 'import') {
         await reports.confirm(id, container)
         const still = (await reports.unknown(id, [container])).find(({ label }) => label.kernelId === kernelId)
-        if (still) throw new AppError('user_not_found', because('container_without_owner', { owner: still.label.owner.email }))
+        if (still)
+          throw new AppError('user_not_found', because('container_without_owner', { owner: still.label.owner.email }))
         return
       }
       const input = { kernelId, attempt: container.attempt, graceMs: GRACE_MS }

@@ -341,10 +341,14 @@ export const Session = z
       .describe('Number of members who may view or use it; null for callers who came by sharing.'),
     adminsMayRead: z
       .boolean()
-      .describe('Whether its owner lets administrators read log and start-up command. An admin who launched it always may.'),
+      .describe(
+        'Whether its owner lets administrators read log and start-up command. An admin who launched it always may.',
+      ),
     outputReadable: z
       .boolean()
-      .describe('Whether the caller may read log and start-up command: the owner, and members who may view it, always do.'),
+      .describe(
+        'Whether the caller may read log and start-up command: the owner, and members who may view it, always do.',
+      ),
     tags: z.array(z.string()),
     note: z.string(),
     domain: z.string().describe('The domain of the owner at launch.'),

@@ -28,7 +28,15 @@ import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
 import { STARTED } from './lifecycle/outcomes.ts'
 import { lifetimeOf } from './lifetime/lifetime-of.ts'
-import { type Caller, canEnter, canManage, canReadOutput, isOfToken, otherLauncher, sharedAs } from '../users/authorize.ts'
+import {
+  type Caller,
+  canEnter,
+  canManage,
+  canReadOutput,
+  isOfToken,
+  otherLauncher,
+  sharedAs,
+} from '../users/authorize.ts'
 import { resultOf } from '../scheduler/result.ts'
 
 export interface ViewDeps {

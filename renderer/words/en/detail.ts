@@ -26,13 +26,11 @@ const en = {
   otherChose: '{who} launched this session for you and chose what runs in it.',
   otherImageProgram: 'The program of the image runs.',
   otherKeep: 'Run this again',
-  otherKeepHint:
-    'The session starts with your dotfiles and dot-folders. What runs in it can read them.',
+  otherKeepHint: 'The session starts with your dotfiles and dot-folders. What runs in it can read them.',
   otherKeepFiles: 'Continue with the files of its home',
   otherKeepFilesHint:
     'Its command may have left a start-up file there, such as .bashrc, which would run beside your dotfiles. Otherwise the session begins with an empty home.',
-  otherBatch:
-    'A batch session needs its command. The command can read your dotfiles and dot-folders.',
+  otherBatch: 'A batch session needs its command. The command can read your dotfiles and dot-folders.',
   foreignEnded: '<b>This session belongs to {owner}.</b> You see its timeline and details as an administrator.',
 
   // Timeline
@@ -65,10 +63,12 @@ const en = {
   noOutput: 'No output',
   log: 'Log',
   adminsMayRead: 'Administrators may read it',
-  adminsMayReadHint: 'For help with a problem. Administrators then see the log and the start-up command of this session.',
+  adminsMayReadHint:
+    'For help with a problem. Administrators then see the log and the start-up command of this session.',
   logClosed: 'Only the owner reads this log',
   logClosedHint: '{owner} can let administrators read it, with the switch at this place.',
-  commandClosed: 'Only the owner sees the start-up command. {owner} can let administrators see it, with the switch beside the log.',
+  commandClosed:
+    'Only the owner sees the start-up command. {owner} can let administrators see it, with the switch beside the log.',
   olderHidden: 'Older lines are not shown. Choose to show more lines, or download the log.',
   logNeverRan: 'The session never ran. {reason}',
   logNotStarted: 'The session has not started yet.',

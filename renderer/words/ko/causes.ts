@@ -403,8 +403,7 @@ export default {
   link_loops: '"{name}" 경로에 링크가 너무 많습니다. 파일을 직접 가리키는 링크를 만드세요.',
   links_not_followed: '"{name}" 항목은 일반 파일이 아닙니다. 링크라면 링크가 가리키는 파일을 지정하세요.',
   may_not_change: '"{name}" 폴더의 파일을 읽을 수 있지만 바꿀 수는 없습니다. 소유자에게 권한을 요청하세요.',
-  may_not_delete:
-    '"{name}" 폴더의 파일을 삭제하거나 바꾸거나 이름을 바꿀 수 없습니다. 소유자에게 권한을 요청하세요.',
+  may_not_delete: '"{name}" 폴더의 파일을 삭제하거나 바꾸거나 이름을 바꿀 수 없습니다. 소유자에게 권한을 요청하세요.',
   member_already: '{email} 님은 이미 "{name}" 폴더의 구성원입니다.',
   member_gone: '폴더에 더 이상 이 구성원이 없습니다.',
   mount_inside: '"{path}" 경로가 다른 폴더를 마운트할 "{outer}" 안에 있습니다. 다른 경로를 지정하세요.',

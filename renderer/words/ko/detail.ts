@@ -32,8 +32,7 @@ export default {
   otherKeepFiles: '홈 폴더의 파일로 이어서 시작',
   otherKeepFilesHint:
     '그 명령이 .bashrc 같은 시작 파일을 남겼을 수 있고, 그 파일은 내 닷파일과 함께 실행됩니다. 선택하지 않으면 빈 홈 폴더로 시작합니다.',
-  otherBatch:
-    '배치 세션에는 명령이 필요합니다. 명령은 내 닷파일과 점으로 시작하는 폴더를 읽을 수 있습니다.',
+  otherBatch: '배치 세션에는 명령이 필요합니다. 명령은 내 닷파일과 점으로 시작하는 폴더를 읽을 수 있습니다.',
   foreignEnded: '<b>이 세션의 소유자는 {owner}입니다.</b> 관리자 권한으로 타임라인과 세부 정보를 봅니다.',
 
   loadingTimeline: '타임라인을 불러오는 중',
@@ -64,7 +63,8 @@ export default {
   noOutput: '출력이 없습니다',
   log: '로그',
   adminsMayRead: '관리자에게 공개',
-  adminsMayReadHint: '문제를 해결할 때 도움을 받기 위한 설정입니다. 켜면 관리자가 이 세션의 로그와 시작 명령을 볼 수 있습니다.',
+  adminsMayReadHint:
+    '문제를 해결할 때 도움을 받기 위한 설정입니다. 켜면 관리자가 이 세션의 로그와 시작 명령을 볼 수 있습니다.',
   logClosed: '이 로그는 소유자만 볼 수 있습니다',
   logClosedHint: '{owner} 님이 이 자리의 스위치로 관리자에게 공개할 수 있습니다.',
   commandClosed: '시작 명령은 소유자만 볼 수 있습니다. {owner} 님이 로그 옆의 스위치로 관리자에게 공개할 수 있습니다.',

@@ -60,24 +60,30 @@ describe('reconciliation of reported containers with records', () => {
   test.each([
     ['that nobody has', 'nobody@example.org'],
     ['of an account whose password an administrator chose since', 'made-again@example.org'],
-  ])('a container of an unknown person with an address %s is nobody’s: no administrator enters it', async (_, email) => {
-    const agent = await cluster.join()
-    const { container } = await runningOn(cluster, agent)
-    if (email.startsWith('made'))
-      await cluster.api.createUser({ body: { email, name: 'Made', password: 'Chosen-by-admin-1' } })
-    const owner = { id: newId(UserId), email }
-    const label = { ...container.label, owner, kernelId: newId(KernelId), sessionId: newId(SessionId) }
-    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
-    const params = { id: agent.id }
-    const unknown = () => cluster.api.listUnknownContainers({ params }).then(({ items }) => items.map(one => one.ownerEmail))
-    await expect.poll(unknown).toEqual([email])
-    const decide = (action: 'import' | 'remove') =>
-      cluster.api.decideUnknownContainer({ params: { ...params, kernelId: label.kernelId }, body: { action } })
-    expect((await refusal(decide('import'))).detail.cause).toBe('container_without_owner')
-    expect((await refusal(cluster.api.getSession({ params: { id: label.sessionId } }))).code).toBe('session_not_found')
-    await decide('remove')
-    await expect.poll(unknown).toEqual([])
-  })
+  ])(
+    'a container of an unknown person with an address %s is nobody’s: no administrator enters it',
+    async (_, email) => {
+      const agent = await cluster.join()
+      const { container } = await runningOn(cluster, agent)
+      if (email.startsWith('made'))
+        await cluster.api.createUser({ body: { email, name: 'Made', password: 'Chosen-by-admin-1' } })
+      const owner = { id: newId(UserId), email }
+      const label = { ...container.label, owner, kernelId: newId(KernelId), sessionId: newId(SessionId) }
+      agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
+      const params = { id: agent.id }
+      const unknown = () =>
+        cluster.api.listUnknownContainers({ params }).then(({ items }) => items.map(one => one.ownerEmail))
+      await expect.poll(unknown).toEqual([email])
+      const decide = (action: 'import' | 'remove') =>
+        cluster.api.decideUnknownContainer({ params: { ...params, kernelId: label.kernelId }, body: { action } })
+      expect((await refusal(decide('import'))).detail.cause).toBe('container_without_owner')
+      expect((await refusal(cluster.api.getSession({ params: { id: label.sessionId } }))).code).toBe(
+        'session_not_found',
+      )
+      await decide('remove')
+      await expect.poll(unknown).toEqual([])
+    },
+  )
 
   test('a container goes to the account of its address once the person has chosen a password that nobody else knows', async () => {
     const agent = await cluster.join()

@@ -413,7 +413,12 @@ describe('dotfiles, start-up script and command', () => {
       const listed = (await by.listSessions({ query: { ids: id } })).items.map(one => one.startupCommand)
       const logs = [() => by.getSessionLogs({ params }), () => by.readSessionLog({ params })]
       const read = await Promise.all(
-        logs.map(log => log().then(({ text }) => text, (error: unknown) => isAppError(error) && error.detail.cause)),
+        logs.map(log =>
+          log().then(
+            ({ text }) => text,
+            (error: unknown) => isAppError(error) && error.detail.cause,
+          ),
+        ),
       )
       return [startupCommand, outputReadable, adminsMayRead, ...listed, ...read]
     }
