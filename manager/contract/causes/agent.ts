@@ -122,7 +122,7 @@ export const AGENT_CAUSES = {
     'Docker refuses to make them: {text}. If Docker names iptables, restart it: a firewall that was loaded anew has removed its rules. If Docker says that they overlap others, start the agent with another BERTH_AGENT_NETWORK_RANGE.',
   agent_without_networks: 'The agent cannot start sessions, because their network is not available:',
   containers_unsigned:
-    '{count, plural, one {# container on the host carries} other {# containers on the host carry}} the name of this Berth, but not its signature. Import or remove each: `berth admin agent unknown ls`.',
+    '{count, plural, one {# container on the host carries} other {# containers on the host carry}} the name of this Berth, but not its signature. Or its owner has no account here. Import or remove each: `berth admin agent unknown ls`.',
   container_not_handled:
     'The state of container {kernel} could not be recorded ({code}). The next report tries again; the log of the manager has the cause.',
   images_not_saved:

@@ -128,7 +128,7 @@ export default {
     'Docker가 네트워크를 만들지 않습니다: {text}. Docker가 iptables를 언급하면 Docker를 다시 시작하세요. 방화벽을 다시 불러오면 Docker의 규칙이 지워집니다. 다른 네트워크와 겹친다고 하면 에이전트를 다른 BERTH_AGENT_NETWORK_RANGE로 시작하세요.',
   agent_without_networks: '세션의 네트워크를 쓸 수 없어 에이전트가 세션을 시작하지 못합니다:',
   containers_unsigned:
-    '호스트의 컨테이너 {count}개에 이 Berth의 이름이 있지만 서명이 없습니다. 하나씩 가져오거나 제거하세요: `berth admin agent unknown ls`.',
+    '호스트의 컨테이너 {count}개에 이 Berth의 이름이 있지만 서명이 없거나 소유자의 계정이 여기에 없습니다. 하나씩 가져오거나 제거하세요: `berth admin agent unknown ls`.',
   container_not_handled:
     '{kernel} 컨테이너의 상태를 기록하지 못했습니다({code}). 다음 보고 때 다시 시도하며, 원인은 매니저의 로그에 있습니다.',
   images_not_saved: '이미지 목록을 저장하지 못했습니다({code}). 다시 시도하며, 원인은 매니저의 로그에 있습니다.',

@@ -169,6 +169,8 @@ async function makeOneTimeThings(manager: TestManager, userId: UserId): Promise<
   const totpUser = await manager.addUser('totp@example.org')
   const { secret } = await totpUser.api.enrolTotp({ body: { password: 'Their-own-pass-1' } })
   await totpUser.api.confirmTotp({ body: { code: codeOf(secret) } })
+  const { id } = await api.createFolder({ body: { name: 'invited-once' } })
+  await api.inviteToFolder({ params: { id }, body: { email: 'totp@example.org', permission: 'ro' } })
   const keypair = await api.createKeypair({ body: {} })
   const url = `${manager.url}/api/v1/me`
   const headers = await signRequest({ method: 'GET', url }, keypair)
@@ -213,6 +215,8 @@ async function expectNothingWorksTwice(restored: TestManager, before: OneTimeThi
   expect(await codeFor(agent)).toBe('join_token_invalid')
   const { api } = await restored.signIn()
   expect((await api.listInvitations()).items.map(({ status }) => status)).toEqual(['expired'])
+  const folder = (await api.listFolders()).items.find(({ name }) => name === 'invited-once')
+  expect(folder && (await api.listFolderShares({ params: { id: folder.id } })).invitations).toEqual([])
 }
 
 /** The address of the embedded server of a running manager. */
