@@ -301,7 +301,7 @@ describe('the sessions of an access token', () => {
       [running, 'RUNNING'],
     ] as const)
       expect((await person.getSession({ params: { id: SessionId.parse(id) } })).status).toBe(status)
-    await cluster.launch({}, person).then(({ id }) => cluster.reach(id, 'RUNNING'))
+    await cluster.launch({ automount: false }, person).then(({ id }) => cluster.reach(id, 'RUNNING'))
     const again = await person.restartSession({ params: { id: SessionId.parse(first?.id) } })
     expect(again.launchedBy).toBe(null)
   })
