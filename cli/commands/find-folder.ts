@@ -40,7 +40,7 @@ const placeOf = ({ group, owner }: Folder): string => group?.name ?? owner?.emai
 export const PERMISSION_TEXT = { ro: 'read only', rw: 'read and write', delete: 'read, write and delete' } as const
 
 /**
- * What is used, and the limit. A program in a session may exceed a limit that the file system does not enforce, and hide files from the
+ * Text of the used amount and its limit. A program in a session may exceed a limit that the file system does not enforce, and hide files from the
  * count.
  *
  * @param used null: not counted yet

@@ -11,7 +11,7 @@ const KEY = 'restored_at'
  */
 export async function endOneTimeThings(trx: Db, totpSeconds: number): Promise<void> {
   await sql`update invitations set expires_at = now() where used_at is null and expires_at > now()`.execute(trx)
-  // They may have been taken back, or accepted by somebody who was removed again.
+  // Invitations to folders may have been taken back since, or accepted by somebody who was removed again.
   await sql`update folder_invitations set expires_at = now() where expires_at > now()`.execute(trx)
   // The current codes may have been used: only later ones are accepted.
   await sql`

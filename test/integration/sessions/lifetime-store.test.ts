@@ -113,7 +113,8 @@ describe('lifetimes', () => {
   test('the remaining time of a session comes from the clock of the database, not from this process', async () => {
     const id = await anIdleSession(1800, 3600)
     const live = createLiveStats(store.now)
-    const caller = { userId: ownerId, role: 'user' as const, domain: 'default', scopes: null, loginId: null }
+    const account = { userId: ownerId, email: 'a@localhost', role: 'user' as const, domain: 'default' }
+    const caller = { ...account, scopes: null, loginId: null }
     const deps = { live, presence: { isReady: () => true, mounts: () => undefined }, positionOf: () => null, caller }
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3600_000 })
     try {

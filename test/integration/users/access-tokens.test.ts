@@ -291,7 +291,7 @@ describe('the sessions of an access token', () => {
     await sql`update logins set ends_at = now() - interval '1 second' where id = ${expired.id}::uuid`.execute(store.db)
     await person.endAccessToken({ params: { id: ended.id } })
     for (const id of [first?.id, second?.id]) {
-      expect((await cluster.reach(id ?? '', 'CANCELLED')).reason).toMatchObject({
+      expect((await cluster.reach(SessionId.parse(id), 'CANCELLED')).reason).toMatchObject({
         code: 'token_ended',
         cause: 'token_ended',
       })
