@@ -1,10 +1,11 @@
 import { type Command } from 'commander'
 import { defined } from '#base/defined'
-import { type ApiClient, AppError, type Domain, type DomainChange, type WireSlots } from '#manager/contract'
+import { type ApiClient, AppError, type Domain, type DomainChange } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { ALLOW_NAMES, allowedNamesText, parseAllowedNames } from './allowed-names-flag.ts'
+import { type GpuLimitFlag, gpuLimitsText, withGpuLimitOption, withGpuLimits } from './gpu-limit-flags.ts'
 import { limitOf, namesSlots, type OrUnlimited, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { type RemoveFlags, removedText } from './removed.ts'
 import { limitsText } from './text.ts'
@@ -13,6 +14,7 @@ import { limitsText } from './text.ts'
 const ALL = 'all'
 
 interface DomainFlags extends SlotFlags {
+  gpuLimit?: GpuLimitFlag[]
   description?: string
   registries?: string[] | typeof ALL
   allowNames?: OrUnlimited<string[]>
@@ -47,7 +49,7 @@ export function addDomainCommands(program: Command): void {
     domain.command('update <name>').description('Change a domain. Settings that you leave out stay.'),
   ).action(async (name: string, { json = false, ...flags }: DomainFlags) => {
     const { api } = await connect()
-    const before = namesSlots(flags) ? (await findDomain(api, name)).limits : {}
+    const before = namesSlots(flags) || flags.gpuLimit ? await findDomain(api, name) : undefined
     const changed = await api.updateDomain({ params: { name }, body: changeOf(flags, before) })
     const output = createOutput(json)
     output.data(changed, () => domainTable([changed]))
@@ -83,7 +85,7 @@ export function addDomainCommands(program: Command): void {
 }
 
 function withSettings(command: Command): Command {
-  return withSlots(command, true)
+  return withGpuLimitOption(withSlots(command, true))
     .option('--description <text>', 'what the domain is for')
     .option(
       '--registries <hosts>',
@@ -111,14 +113,15 @@ async function warnOfUnknown(api: ApiClient, wanted: DomainFlags['registries'], 
 }
 
 function changeOf(
-  { description, registries, allowNames, ...flags }: DomainFlags,
-  before: WireSlots = {},
+  { description, registries, gpuLimit, allowNames, ...flags }: DomainFlags,
+  { limits: before, gpuLimits }: Pick<Domain, 'limits' | 'gpuLimits'> = { limits: {}, gpuLimits: [] },
 ): DomainChange {
   return {
     ...defined({ description }),
     ...(registries === undefined ? {} : { allowedRegistries: registries === ALL ? null : registries }),
     ...(allowNames === undefined ? {} : { allowedNames: limitOf(allowNames) }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
+    ...(gpuLimit ? { gpuLimits: withGpuLimits(gpuLimits, gpuLimit) } : {}),
   }
 }
 
@@ -134,7 +137,7 @@ const domainTable = (items: readonly Domain[]) =>
     items.map(one => [
       one.name,
       one.active ? 'yes' : 'no',
-      limitsText(one.limits),
+      [limitsText(one.limits), gpuLimitsText(one.gpuLimits)].filter(Boolean).join(', '),
       one.allowedRegistries?.join(', ') ?? 'all',
       allowedNamesText(one.allowedNames),
       one.description,

@@ -25,6 +25,7 @@ export const DEFAULT_DOMAIN = 'default'
 const shared = {
   description: PlainLines(500),
   limits: WireSlots.describe('Limit for all sessions together; a missing slot is unlimited.'),
+  gpuLimits: GpuLimits.describe('Limits on the GPUs of single models, each for all sessions together.'),
 }
 
 const maxFolderBytes = z
@@ -47,7 +48,6 @@ const maxFolderFiles = z
  */
 const groupSettings = {
   ...shared,
-  gpuLimits: GpuLimits.describe('Limits on the GPUs of single models, each for all sessions together.'),
   maxFolderBytes,
   maxFolderFiles,
   active: z.boolean().describe('False: no new sessions in the project.'),
@@ -83,6 +83,7 @@ export const DomainSpec = z
     name: DomainName,
     description: shared.description.default(''),
     limits: shared.limits.default({}),
+    gpuLimits: shared.gpuLimits.default([]),
     allowedRegistries: AllowedRegistries.default(null),
     allowedNames: AllowedNamesOfDomain.default(null),
     active: z.boolean().default(true),
@@ -91,8 +92,8 @@ export const DomainSpec = z
 export type DomainSpec = z.infer<typeof DomainSpec>
 
 /**
- * Change of a domain. A key that is left out keeps its value; `limits` are replaced as a whole. Deactivating ends every
- * sign-in of the domain's users.
+ * Change of a domain. A key that is left out keeps its value; `limits` and `gpuLimits` are replaced as a whole. Deactivating
+ * ends every sign-in of the domain's users.
  */
 export const DomainChange = z
   .strictObject({

@@ -49,7 +49,7 @@ export const formatGpuLimits = (limits: readonly StoredGpuLimit[]): GpuLimit[] =
 export const GpuLimitUse = z
   .object({
     model: z.string(),
-    policy: z.string().describe('Resource policy or project that has the limit.'),
+    policy: z.string().describe('Resource policy, project or domain that has the limit.'),
     limit: z.string(),
     held: z.string().describe('GPUs of this model that are held now, rounded up to hundredths.'),
     left: z.string().describe('Rest of the limit in hundredths; never below 0.'),

@@ -133,7 +133,7 @@ export async function requireWithinLimits(
   })
 }
 
-/** @throws AppError `over_user_policy`, `over_keypair_policy`, `over_group_limit` */
+/** @throws AppError `over_user_policy`, `over_keypair_policy`, `over_group_limit`, `over_domain_limit` */
 function requireModels(
   { devices, ...request }: Parameters<typeof requireWithinLimits>[2],
   scopes: readonly Scope[],
@@ -147,11 +147,21 @@ function requireModels(
   const name = scope.policy ?? scope.name
   throw new AppError(CODES[scope.kind], {
     ...values,
-    ...(holder === 'project' ? { name } : { policy: name }),
-    ...(holder === 'project'
-      ? because('model_limit_of_project', { ...values, project: name })
-      : because(`model_limit_of_${holder}`, { ...values, policy: name })),
+    ...(scope.policy === null ? { name } : { policy: name }),
+    ...modelLimitText(holder, { ...values, name }),
   })
+}
+
+function modelLimitText(
+  holder: ReturnType<typeof holderOf>,
+  {
+    name,
+    ...values
+  }: { readonly name: string; readonly needed: string; readonly limit: string; readonly model: string },
+): Because {
+  if (holder === 'project') return because('model_limit_of_project', { ...values, project: name })
+  if (holder === 'domain') return because('model_limit_of_domain', { ...values, domain: name })
+  return because(`model_limit_of_${holder}`, { ...values, policy: name })
 }
 
 function limitText({ kind, name, policy }: Scope, amounts: { needed: string; limit: string }): Because {

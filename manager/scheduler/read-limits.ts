@@ -9,6 +9,7 @@ import {
   type HeldGpus,
   readHeld,
   readHeldGpus,
+  type ScopeIds,
   scopeIdsOf,
   type ScopeRow,
   scopeKey,
@@ -63,16 +64,12 @@ function inactiveOf(session: ScopedSession, inactive: ReadonlySet<string>): Inac
 }
 
 export async function withHeld(db: Db, rows: readonly ScopeRow[]): Promise<Map<string, Scope>> {
-  const idsOf = (kind: ScopeRow['kind'], of = rows) => of.filter(row => row.kind === kind).map(row => row.id)
+  const idsOf = (of: readonly ScopeRow[]): ScopeIds => {
+    const ids = (kind: ScopeRow['kind']) => of.filter(row => row.kind === kind).map(row => row.id)
+    return { user: ids('user'), keypair: ids('keypair'), group: ids('group'), domain: ids('domain') }
+  }
   const byModel = rows.filter(({ gpuLimits }) => gpuLimits.length > 0)
-  const [held, gpus] = await allDone([
-    readHeld(db, { user: idsOf('user'), keypair: idsOf('keypair'), group: idsOf('group'), domain: idsOf('domain') }),
-    readHeldGpus(db, {
-      user: idsOf('user', byModel),
-      keypair: idsOf('keypair', byModel),
-      group: idsOf('group', byModel),
-    }),
-  ])
+  const [held, gpus] = await allDone([readHeld(db, idsOf(rows)), readHeldGpus(db, idsOf(byModel))])
   return new Map(
     rows.map(({ id, gpuLimits, ...row }) => {
       const key = scopeKey(row.kind, id)

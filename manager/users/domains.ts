@@ -7,9 +7,11 @@ import {
   type Domain,
   type DomainChange,
   type DomainSpec,
+  formatGpuLimits,
   formatSlots,
   GroupId,
   keptNames,
+  parseGpuLimits,
   parseSlots,
   type Removed,
   type ResourceSlots,
@@ -102,7 +104,8 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         logins.forget(null)
         await logins.tellEnd(ended)
       }
-      if (change.limits || change.allowedNames !== undefined || change.active !== undefined) onLimitsChanged?.()
+      const { limits, gpuLimits, allowedNames, active } = change
+      if ([limits, gpuLimits, allowedNames, active].some(one => one !== undefined)) onLimitsChanged?.()
       return toView(row)
     },
 
@@ -144,9 +147,14 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
   }
 }
 
-function settingsOf({ limits, ...rest }: DomainChange): DomainSettings {
+function settingsOf({ limits, gpuLimits, ...rest }: DomainChange): DomainSettings {
   const { allowedNames } = rest
-  return { ...rest, limits: baseUnits(limits), allowedNames: allowedNames && keptNames(allowedNames) }
+  return {
+    ...rest,
+    limits: baseUnits(limits),
+    gpuLimits: gpuLimits && parseGpuLimits(gpuLimits),
+    allowedNames: allowedNames && keptNames(allowedNames),
+  }
 }
 
 export function baseUnits(limits: WireSlots | undefined): ResourceSlots | undefined {
@@ -160,6 +168,7 @@ function toView(row: DomainRow): Domain {
     description,
     active,
     limits: formatSlots(limits),
+    gpuLimits: formatGpuLimits(row.gpu_limits),
     allowedRegistries: allowed_registries,
     allowedNames: allowed_names && [...allowed_names],
     createdAt: created_at.toISOString(),

@@ -151,6 +151,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       name: 'physics',
       description: 'Department of physics',
       limits: {},
+      gpuLimits: [],
       allowedRegistries: null,
       allowedNames: [],
     },
@@ -161,13 +162,20 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     title: 'edits a domain',
     page: 'domains',
     open: `Edit ${CHEMISTRY}`,
-    fill: [type('Description', 'Chemistry'), check('Images of all registries')],
+    fill: [
+      type('Description', 'Chemistry'),
+      async form => {
+        await form.getByLabel('GPUs of limit 1').fill('4')
+      },
+      check('Images of all registries'),
+    ],
     submit: 'Save',
     sends: 'updateDomain',
     params: { name: CHEMISTRY },
     body: {
       description: 'Chemistry',
       limits: { cpu: '256', mem: String(2048 * GIB), 'cuda.device': '16' },
+      gpuLimits: [{ model: 'H100', gpus: '4' }],
       allowedRegistries: null,
       allowedNames: null,
     },

@@ -67,11 +67,21 @@ const SIGN_UP_REQUESTS: SignUpRequest[] = ['Noor Haddad', 'Jonas Lind'].map((nam
 }))
 const at = { createdAt: ago(50_000), version: 1 }
 const DOMAINS: Domain[] = [
-  { name: 'default', description: '', limits: {}, active: true, allowedRegistries: null, allowedNames: null, ...at },
+  {
+    name: 'default',
+    description: '',
+    limits: {},
+    gpuLimits: [],
+    active: true,
+    allowedRegistries: null,
+    allowedNames: null,
+    ...at,
+  },
   {
     name: 'chemistry',
     description: 'Department of chemistry',
     limits: { cpu: '256', mem: String(2048 * GIB), 'cuda.device': '16' },
+    gpuLimits: [{ model: 'H100', gpus: '8' }],
     active: false,
     allowedRegistries: ['cr.example.org'],
     allowedNames: null,

@@ -123,6 +123,8 @@ export const SESSION_REQUEST_CAUSES = {
     'The request needs {needed}; resource policy "{policy}" gives each keypair at most {limit} GPU "{model}" in total. Choose another GPU or fewer.',
   model_limit_of_project:
     'The request needs {needed}; project "{project}" may hold at most {limit} GPU "{model}" in total. Choose another GPU or fewer.',
+  model_limit_of_domain:
+    'The request needs {needed}; domain "{domain}" may hold at most {limit} GPU "{model}" in total. Choose another GPU or fewer.',
   limit_of_project: 'The request needs {needed}; project "{project}" may hold at most {limit} in total. Ask for less.',
   limit_of_domain: 'The request needs {needed}; domain "{domain}" may hold at most {limit} in total. Ask for less.',
   member_of_no_project: 'You are not a member of any project. Ask an admin to add you.',

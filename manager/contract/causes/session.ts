@@ -153,6 +153,8 @@ export const SESSION_CAUSES = {
     'Needs {needed}; in use are {held} of the {limit} GPU "{model}" that resource policy "{policy}" gives each keypair.',
   needs_model_of_project:
     'Needs {needed}; in use are {held} of the {limit} GPU "{model}" that project "{name}" may hold.',
+  needs_model_of_domain:
+    'Needs {needed}; in use are {held} of the {limit} GPU "{model}" that domain "{name}" may hold.',
   ask_for_other_gpu: 'Choose another GPU or fewer, or ask an admin for a higher limit.',
   needs_of_project: 'Needs {needed}; project "{name}" has {left} left of {limit}.',
   needs_of_domain: 'Needs {needed}; domain "{name}" has {left} left of {limit}.',

@@ -23,6 +23,7 @@ import {
   type GivenDevice,
   type GpuDemand,
   type GpuExclusion,
+  type HolderOfLimit,
   isExcluded,
   type KindOfDevice,
   modelLack,
@@ -344,9 +345,7 @@ export function gpusNeeded(session: LimitedSession & PendingGpu): string {
     .join(', ')
 }
 
-/** Kind of the holder of limits on models; domains have none. */
-export const holderOf = ({ kind }: Pick<Scope, 'kind'>): 'user' | 'keypair' | 'project' =>
-  kind === 'user' || kind === 'keypair' ? kind : 'project'
+export const holderOf = ({ kind }: Pick<Scope, 'kind'>): HolderOfLimit => (kind === 'group' ? 'project' : kind)
 
 function modelReason(
   { scope, limit }: { readonly scope: Scope; readonly limit: ModelLimit },

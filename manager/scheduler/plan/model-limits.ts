@@ -71,17 +71,16 @@ export const partsOfModel = (model: string, devices: readonly GivenDevice[]): nu
     0,
   )
 
+/** Who has a limit: a project or domain itself, a user or keypair by a resource policy. */
+export type HolderOfLimit = 'user' | 'keypair' | 'project' | 'domain'
+
 /** Says what the session needs, the limit, and what is held of it. */
 export function modelLack(
   { model, limit, held }: ModelLimit,
-  {
-    kind,
-    name,
-    needed,
-  }: { readonly kind: 'user' | 'keypair' | 'project'; readonly name: string; readonly needed: string },
+  { kind, name, needed }: { readonly kind: HolderOfLimit; readonly name: string; readonly needed: string },
 ): Because {
   const amounts = { needed, model, limit: gpusText(limit), held: gpusText(held) }
-  return kind === 'project'
-    ? because('needs_model_of_project', { ...amounts, name })
+  return kind === 'project' || kind === 'domain'
+    ? because(`needs_model_of_${kind}`, { ...amounts, name })
     : because(`needs_model_of_${kind}`, { ...amounts, policy: name })
 }

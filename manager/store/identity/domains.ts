@@ -1,6 +1,6 @@
 import { sql, type Selectable } from 'kysely'
 import { defined } from '#base/defined'
-import { type ResourceSlots } from '#manager/contract'
+import { type ResourceSlots, type StoredGpuLimit } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type DomainsTable } from '../tables/identity.ts'
 
@@ -28,6 +28,7 @@ export function holdDomain(db: Db, name: string): Promise<DomainRow | undefined>
 export interface DomainSettings {
   readonly description?: string | undefined
   readonly limits?: ResourceSlots | undefined
+  readonly gpuLimits?: readonly StoredGpuLimit[] | undefined
   readonly allowedRegistries?: readonly string[] | null | undefined
   /** Names that sessions may reach; null: everything. */
   readonly allowedNames?: readonly string[] | null | undefined
@@ -54,10 +55,12 @@ export function updateDomain(db: Db, name: string, settings: DomainSettings): Pr
     .executeTakeFirst()
 }
 
-function columnsOf({ description, limits, allowedRegistries, allowedNames, active }: DomainSettings) {
+function columnsOf(settings: DomainSettings) {
+  const { description, limits, gpuLimits, allowedRegistries, allowedNames, active } = settings
   return {
     ...defined({ description }),
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
+    ...(gpuLimits === undefined ? {} : { gpu_limits: JSON.stringify(gpuLimits) }),
     ...(allowedRegistries === undefined ? {} : { allowed_registries: JSON.stringify(allowedRegistries) }),
     ...(allowedNames === undefined ? {} : { allowed_names: allowedNames && JSON.stringify(allowedNames) }),
     ...defined({ active }),

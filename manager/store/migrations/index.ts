@@ -4,6 +4,7 @@ import { logAccess } from './0002-log-access.ts'
 import { reservationsOverHosts } from './0003-reservations-over-hosts.ts'
 import { webhooks } from './0004-webhooks.ts'
 import { networkAccess } from './0005-network-access.ts'
+import { gpuLimitsOfDomains } from './0006-gpu-limits-of-domains.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-reservations-over-hosts': reservationsOverHosts,
   '0004-webhooks': webhooks,
   '0005-network-access': networkAccess,
+  '0006-gpu-limits-of-domains': gpuLimitsOfDomains,
 }

@@ -67,8 +67,7 @@ export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } 
   const ofPolicy = limitedOnly
     ? sql`and (p.limits <> '{}' or p.gpu_limits <> '[]' or p.max_concurrent_sessions is not null)`
     : sql``
-  const ofProject = limitedOnly ? sql`and (limits <> '{}' or gpu_limits <> '[]')` : sql``
-  const own = limitedOnly ? sql`and limits <> '{}'` : sql``
+  const own = limitedOnly ? sql`and (limits <> '{}' or gpu_limits <> '[]')` : sql``
   const { rows } = await sql<ScopeRow>`
     select 'user' as kind, u.id::text as id, u.email as name, p.name as policy, p.limits,
            p.gpu_limits as "gpuLimits", p.max_concurrent_sessions as "maxSessions"
@@ -80,9 +79,9 @@ export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } 
     where k.access_key = any(${ids.keypair}::text[]) ${ofPolicy}
     union all
     select 'group', id::text, name, null, limits, gpu_limits, null from groups
-    where id = any(${ids.group}::uuid[]) ${ofProject}
+    where id = any(${ids.group}::uuid[]) ${own}
     union all
-    select 'domain', name, name, null, limits, '[]', null from domains
+    select 'domain', name, name, null, limits, gpu_limits, null from domains
     where name = any(${ids.domain}::text[]) ${own}`.execute(db)
   return rows
 }
@@ -141,17 +140,13 @@ export interface HeldGpus {
 }
 
 /**
- * GPUs that the sessions of these users, keypairs and groups hold now, by scope key and kind, in all resource groups. Agents keep a GPU that
- * disappears in their list as long as a kernel holds it.
+ * GPUs that the sessions of each scope hold now, by scope key and kind, in all resource groups. Agents keep a GPU that disappears in their list as long as a kernel holds it.
  */
-export async function readHeldGpus(
-  db: Db,
-  ids: Pick<ScopeIds, 'user' | 'keypair' | 'group'>,
-): Promise<ReadonlyMap<string, readonly HeldGpus[]>> {
+export async function readHeldGpus(db: Db, ids: ScopeIds): Promise<ReadonlyMap<string, readonly HeldGpus[]>> {
   if (Object.values(ids).every(list => list.length === 0)) return new Map()
   const { rows } = await sql<HeldGpus & { key: string }>`
     with occupying as (
-      select k.id, s.owner_id, s.keypair, s.group_id from kernels k join sessions s on s.id = k.session_id
+      select k.id, s.owner_id, s.keypair, s.group_id, s.domain from kernels k join sessions s on s.id = k.session_id
       where k.status in (${sql.join(OCCUPYING_STATUSES)})
     ), counted as (
       select 'user ' || owner_id as key, id from occupying where owner_id = any(${ids.user}::uuid[])
@@ -159,6 +154,8 @@ export async function readHeldGpus(
       select 'keypair ' || keypair, id from occupying where keypair = any(${ids.keypair}::text[])
       union all
       select 'group ' || group_id, id from occupying where group_id = any(${ids.group}::uuid[])
+      union all
+      select 'domain ' || domain, id from occupying where domain = any(${ids.domain}::text[])
     )
     select c.key, d.model, d.mode = 'mig' as "isMig", h.slot, sum(h.amount)::bigint as amount
     from counted c join kernel_devices h on h.kernel_id = c.id join agents a on a.id = h.agent_id,

@@ -7,6 +7,7 @@ export interface DomainsTable {
   active: Default<boolean>
   /** Base units. Limit for all sessions of the domain together. A missing slot is unlimited. */
   limits: DefaultJson<ResourceSlots>
+  gpu_limits: DefaultJson<readonly StoredGpuLimit[]>
   /** Names of registries whose images may be launched; null = all. */
   allowed_registries: DefaultJson<string[] | null>
   /** Names that its sessions may reach; an empty list: none; null: no limit. */

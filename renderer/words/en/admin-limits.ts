@@ -44,6 +44,8 @@ const en = {
     'The most GPUs of a model that the sessions of a person hold together. Shares and MIG instances count as parts.',
   projectGpuLimitsHint:
     'The most GPUs of a model that all sessions of the project hold together. Shares and MIG instances count as parts.',
+  domainGpuLimitsHint:
+    'The most GPUs of a model that all sessions of the domain hold together. Shares and MIG instances count as parts.',
   gpuLimitModel: 'Model of limit {number}',
   gpuLimitGpus: 'GPUs of limit {number}',
   gpuLimitExample: 'H100',

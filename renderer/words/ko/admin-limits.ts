@@ -45,6 +45,8 @@ export default {
     '한 사람의 세션들이 모두 합쳐 쓸 수 있는 해당 종류의 GPU 개수입니다. GPU 조각과 MIG 인스턴스는 일부로 셉니다.',
   projectGpuLimitsHint:
     '프로젝트의 모든 세션이 합쳐 쓸 수 있는 해당 종류의 GPU 개수입니다. GPU 조각과 MIG 인스턴스는 일부로 셉니다.',
+  domainGpuLimitsHint:
+    '도메인의 모든 세션이 합쳐 쓸 수 있는 해당 종류의 GPU 개수입니다. GPU 조각과 MIG 인스턴스는 일부로 셉니다.',
   gpuLimitModel: '한도 {number}의 GPU 종류',
   gpuLimitGpus: '한도 {number}의 GPU 개수',
   gpuLimitExample: 'H100',

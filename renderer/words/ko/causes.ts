@@ -489,6 +489,8 @@ export default {
     '필요한 자원: {needed}. 자원 정책 "{policy}"의 키 쌍별 "{model}" GPU 한도는 모두 합쳐 {limit}개입니다. 다른 GPU를 고르거나 더 적게 요청하세요.',
   model_limit_of_project:
     '필요한 자원: {needed}. "{project}" 프로젝트의 "{model}" GPU 한도는 모두 합쳐 {limit}개입니다. 다른 GPU를 고르거나 더 적게 요청하세요.',
+  model_limit_of_domain:
+    '필요한 자원: {needed}. "{domain}" 도메인의 "{model}" GPU 한도는 모두 합쳐 {limit}개입니다. 다른 GPU를 고르거나 더 적게 요청하세요.',
   limit_of_project: '필요한 자원: {needed}. "{project}" 프로젝트의 한도는 모두 합쳐 {limit}입니다. 더 적게 요청하세요.',
   limit_of_domain: '필요한 자원: {needed}. "{domain}" 도메인의 한도는 모두 합쳐 {limit}입니다. 더 적게 요청하세요.',
   member_of_no_project: '속한 프로젝트가 없습니다. 관리자에게 추가를 요청하세요.',

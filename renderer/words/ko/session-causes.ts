@@ -152,6 +152,7 @@ export default {
   needs_model_of_keypair:
     '필요: {needed}("{policy}" 자원 정책의 키 쌍별 "{model}" GPU 한도 {limit} 중 {held} 사용 중).',
   needs_model_of_project: '필요: {needed}("{name}" 프로젝트의 "{model}" GPU 한도 {limit} 중 {held} 사용 중).',
+  needs_model_of_domain: '필요: {needed}("{name}" 도메인의 "{model}" GPU 한도 {limit} 중 {held} 사용 중).',
   ask_for_other_gpu: '다른 GPU를 고르거나 개수를 줄이거나, 관리자에게 더 높은 한도를 요청하세요.',
   needs_of_project: '필요: {needed}("{name}" 프로젝트의 한도 {limit} 중 {left} 남음).',
   needs_of_domain: '필요: {needed}("{name}" 도메인의 한도 {limit} 중 {left} 남음).',

@@ -134,6 +134,32 @@ test('limits on models are changed one by one, and a model is named once', async
   expect(await refusal(change)).toMatchObject({ code: 'bad_request' })
 })
 
+test('a limit of a domain counts the sessions of all its projects, and ends with it', async () => {
+  await join([gpu('GPU-a', H100), gpu('GPU-b', H100)])
+  await cluster.api.createDomain({ body: { name: 'hopland', gpuLimits: [{ model: 'H100', gpus: '1' }] } })
+  const [first, second] = await Promise.all(
+    ['cat@hop.example.org', 'dan@hop.example.org'].map(email => cluster.addUser(email, { domain: 'hopland' })),
+  )
+  const launch = (api: ApiClient | undefined, count: string) => cluster.launch(ask({ 'cuda.device': count }), api)
+  await cluster.reach((await launch(first, '1')).id, 'RUNNING')
+  const waiting = await launch(second, '1')
+  await expect
+    .poll(async () => (await cluster.api.getSession({ params: { id: waiting.id } })).reason)
+    .toMatchObject({
+      code: 'domain_limit',
+      message:
+        'Needs 1 GPU; in use are 1 of the 1 GPU "H100" that domain "hopland" may hold. Starts when other sessions end.',
+    })
+  expect(await refusal(launch(second, '2'))).toMatchObject({
+    code: 'over_domain_limit',
+    detail: { why: expect.stringContaining('domain "hopland" may hold at most 1 GPU "H100" in total') as string },
+  })
+  expect((await cli.run(['admin', 'domain', 'ls'])).out).toMatch(/hopland.*H100=1/)
+  const changed = await cli.run(['admin', 'domain', 'update', 'hopland', '--gpu-limit', 'H100=unlimited', '--json'])
+  expect(JSON.parse(changed.out)).toMatchObject({ gpuLimits: [] })
+  await cluster.reach(waiting.id, 'RUNNING')
+})
+
 test('a limit of a project counts the sessions of all its users', async () => {
   await join([gpu('GPU-a', H100), gpu('GPU-b', H100)])
   const flags = ['--gpu-limit', 'H100=1', '--json']
