@@ -133,7 +133,7 @@ describe('two resource groups that are scheduled at the same time', () => {
         ),
       )
       expect(committed.flat()).toHaveLength(planned)
-      const gpus = await readHeldGpus(store.db, { user: [ownerId], keypair: [], group: [] })
+      const gpus = await readHeldGpus(store.db, { user: [ownerId], keypair: [], group: [], domain: [] })
       expect(gpus.get(`user ${ownerId}`)).toMatchObject([{ model: 'NVIDIA H100 80GB HBM3', isMig: false, amount }])
       const { placements, reasons } = await decide('second')
       expect(placements).toEqual([])
