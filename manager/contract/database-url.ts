@@ -28,3 +28,9 @@ const URL_OF_SERVERS =
 const HOST = /^(?:\[[\da-f:.]+\]|[^:[\]\s]*)(?::\d{1,5})?$/i
 const TARGET = 'target_session_attrs='
 const WRITABLE: ReadonlySet<string> = new Set(['read-write', 'primary'])
+
+/**
+ * SQL expression for the timeline on which a primary writes: it grows with each promotion. A standby has none, and a service that offers
+ * PostgreSQL may keep it from its users; then the query fails. For managers and for `berth doctor`.
+ */
+export const TIMELINE_SQL = `('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int`

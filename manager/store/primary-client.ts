@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, because, urlsOfServers } from '#manager/contract'
+import { AppError, because, TIMELINE_SQL, urlsOfServers } from '#manager/contract'
 
 /** A server that does not answer within this time is passed over. */
 const ASK_LIMIT_MS = 3_000
@@ -132,7 +132,7 @@ export async function isReadOnly(client: Asked): Promise<boolean> {
 export async function lineOf(client: Asked): Promise<Pick<Primary, 'timeline' | 'system'>> {
   const { rows } = await client
     .query<{ timeline: number; system: string }>(
-      `select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline,
+      `select ${TIMELINE_SQL} as timeline,
          (select system_identifier::text from pg_control_system()) as system`,
     )
     .catch(() => ({ rows: [] }))

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { urlsOfServers } from '#manager/contract'
+import { TIMELINE_SQL, urlsOfServers } from '#manager/contract'
 import { type DatabaseFacts, type DatabaseServer } from '../facts.ts'
 
 const TIMEOUT_MS = 5_000
@@ -93,9 +93,7 @@ async function askServer(connectionString: string): Promise<Asked> {
 /** A service that offers PostgreSQL may keep it from its users. */
 async function timelineOf(client: pg.Client): Promise<number> {
   const { rows } = await client
-    .query<{ timeline: number }>(
-      `select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline`,
-    )
+    .query<{ timeline: number }>(`select ${TIMELINE_SQL} as timeline`)
     .catch(() => ({ rows: [] }))
   return rows[0]?.timeline ?? 0
 }
