@@ -15,6 +15,15 @@ export interface Deactivation<T> {
   readonly deactivate: (thing: T) => Promise<void>
 }
 
+/** Activation and deactivation of the things of a list. */
+export interface Activation<T> extends Deactivation<T> {
+  readonly isActive: (thing: T) => boolean
+  /** Whether the thing can be deactivated at all. */
+  readonly fits: (thing: T) => boolean
+  /** Called by the button of a row. */
+  readonly press: (thing: T) => void
+}
+
 /**
  * Activates a thing of a list at once, and deactivates it after a question, which is part of the URL (`?dialog=deactivate&of=KEY`). Shows a
  * message about both, and fetches the list again.
@@ -24,7 +33,7 @@ export function useActivation<T extends { readonly active: boolean }>(options: {
   readonly nameOf: (thing: T) => string
   readonly reload: () => Promise<void>
   readonly set: (thing: T, active: boolean) => Promise<unknown>
-}): Deactivation<T> & { readonly press: (thing: T) => void } {
+}): Activation<T> {
   const { source, nameOf, reload, set } = options
   const { fits = () => true } = source
   const notifications = useNotifications()
@@ -40,7 +49,8 @@ export function useActivation<T extends { readonly active: boolean }>(options: {
     asked,
     nameOf,
     deactivate: thing => change(thing, false),
-    /** Called by the button of a row. */
+    isActive: ({ active }) => active,
+    fits,
     press: thing => (thing.active ? ask(thing) : void change(thing, true).catch(notifications.error)),
   }
 }

@@ -5,6 +5,9 @@ import { type AdminList } from './admin-list.ts'
 import { type RowSource, useRowOf } from './useRowOf.ts'
 import { t } from '../../words/en/admin.ts'
 
+/** The editor of a list, as `useEditor` makes it. */
+export type Editor<T> = ReturnType<typeof useEditor<T>>
+
 /**
  * State of a list's editor: the thing that is created, edited or deleted, as in the URL (`?dialog=edit&of=NAME`), and the messages after
  * that.
@@ -29,6 +32,7 @@ export function useEditor<T>(options: {
     })
   return {
     thing,
+    nameOf,
     editing: openOf('new', 'edit'),
     deleting: openOf('delete'),
     create: () => address.open('new'),
