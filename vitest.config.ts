@@ -37,6 +37,9 @@ const quickPasswords = {
 /** These projects run one file at a time: a browser or an Electron needs most of what the machine has. */
 const serial = { ...patient, fileParallelism: false }
 
+/** Lets the files of a run copy one embedded database. */
+const EMBEDDED_TEMPLATE = ['test/fixtures/embedded-template-folder.ts']
+
 /** Tests of the page against a stand-in of the manager. */
 const CONSOLE_TESTS = 'test/e2e/console-*.test.ts'
 
@@ -70,7 +73,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          globalSetup: ['test/fixtures/embedded-template-folder.ts'],
+          globalSetup: EMBEDDED_TEMPLATE,
           ...patient,
           maxWorkers: INTEGRATION_WORKERS,
           // Projects with a number of workers of their own run by themselves.
@@ -83,6 +86,7 @@ export default defineConfig({
         test: {
           name: 'engine',
           include: ['test/engine/**/*.test.ts'],
+          globalSetup: EMBEDDED_TEMPLATE,
           ...patient,
           maxWorkers: ENGINE_WORKERS,
           sequence: { groupOrder: 3 },
@@ -93,6 +97,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          globalSetup: EMBEDDED_TEMPLATE,
           ...serial,
           exclude: [CONSOLE_TESTS, ...serial.exclude],
           maxConcurrency: 3,

@@ -26,7 +26,8 @@ interface Left {
 
 /**
  * Files that only `all` contains. Besides them: the fuzzer (`test-parts.ts`), seven of eight scenes of the console and most looks at the
- * other ones (`test/e2e/look-at.ts`), three of four pages in each language (`console-languages.test.ts`), and the longer races, further
+ * other ones (`test/e2e/look-at.ts`), three of four pages in each language (`console-languages.test.ts`), every other
+ * dialog by its URL (`console-addresses.test.ts`), two of three ends of a right during each request (`lasting-rights.test.ts`), and the longer races, further
  * sizes, clients and moments of kills, in tests that ask for `casesOf` or `testSet`. A file goes here if it takes long, and if another file
  * would fail too on most mistakes that it finds.
  */
@@ -114,8 +115,8 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'measure what moves while a page loads, and storms of events; console-page loads the page, console-sessions-live has events',
   },
   {
-    files: 'test/e2e/{account-journey,admin-engines}.test.ts',
-    why: 'a whole Berth each; console-sign-in, console-account and console-admin have the pages, integration/users and engine/ what they ask for',
+    files: 'test/e2e/{account-journey,admin-engines,admin-journey}.test.ts',
+    why: 'a whole Berth each; console-sign-in, console-account and console-admin have the pages, integration/users, /scheduler and engine/ what they ask for, main-journey both together',
   },
   {
     files: 'test/engine/{managers-unreached,restore-adopts}.test.ts',

@@ -6,14 +6,16 @@ import { scriptedDatabase } from '../../test/fixtures/scripted-database.ts'
 import { silentLog } from '../log.ts'
 import { createImageTransfers, type ImageTransfersDeps, type JoinAgents } from './transfers.ts'
 
-const [first, second, taker, other] = [1, 2, 3, 4].map(n => AgentId.parse(`0199a0e0-0000-7000-8000-00000000000${n}`)) as [
-  AgentId,
-  AgentId,
-  AgentId,
-  AgentId,
-]
+const [first, second, taker, other] = [1, 2, 3, 4].map(n =>
+  AgentId.parse(`0199a0e0-0000-7000-8000-00000000000${n}`),
+) as [AgentId, AgentId, AgentId, AgentId]
 const digest = `sha256:${'a'.repeat(64)}`
-const offer: ImageOffer = { transferId: '0199a0e0-0000-7000-8000-0000000000ff', id: digest, references: [], sizeBytes: 1 }
+const offer: ImageOffer = {
+  transferId: '0199a0e0-0000-7000-8000-0000000000ff',
+  id: digest,
+  references: [],
+  sizeBytes: 1,
+}
 const MIB = 2 ** 20
 
 /** Pauses that no test waits for: a test names the ones that it needs to pass. */

@@ -1,5 +1,6 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { casesOf } from '../../build/bootstrap/test-sets.ts'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId } from './admin-world-agents.ts'
 import { A_TOKEN, aKeypair, OTHER_LOGIN, SSH_KEY, THIS_LOGIN } from './console-double-account.ts'
@@ -143,6 +144,9 @@ const ADMIN_DIALOGS = [
   ['/admin/audit', 'Audit log', 'entry&of=900', 'Change settings'],
 ] as const
 
+/** `npm test` opens every other dialog by its URL: all keep it by `useDialogAddress`, which has tests beside its code. */
+const adminDialogs = casesOf(ADMIN_DIALOGS, 2)
+
 test('dialogs of administration open by their URLs, and Back closes them; a URL opens no more than the page offers', async () => {
   await using it = await openConsole(browser, '/summary', {
     ...ADMIN_WORLD,
@@ -154,7 +158,7 @@ test('dialogs of administration open by their URLs, and Back closes them; a URL 
   const go = (path: string) => page.evaluate(next => void (location.hash = next), path)
   await page.getByRole('heading', { level: 1 }).waitFor()
   const found: string[][] = []
-  for (const [path, title, name] of ADMIN_DIALOGS) {
+  for (const [path, title, name] of adminDialogs) {
     await go(path)
     await page.getByRole('heading', { name: title, level: 1 }).waitFor()
     await go(`${path}?dialog=${name}`)
@@ -163,7 +167,7 @@ test('dialogs of administration open by their URLs, and Back closes them; a URL 
     await dialog.waitFor({ state: 'hidden' })
     expect(urlOf(page)).toBe(path)
   }
-  expect(found).toEqual(ADMIN_DIALOGS)
+  expect(found).toEqual(adminDialogs)
 
   await go('/admin/images')
   await button(page, 'Edit the aliases of berth/python:3.13').click()
@@ -304,6 +308,8 @@ const DIALOGS = [
   ['/preferences', 'remove-start-script', 'Remove the start-up script?'],
 ] as const
 
+const dialogs = casesOf(DIALOGS, 2)
+
 test('dialogs of sessions, account and preferences open by their URLs, Back closes them, and nothing was sent', async () => {
   await using it = await openConsole(browser, '/summary', {
     sessions: [RUNNING, aSession(8)],
@@ -329,7 +335,7 @@ test('dialogs of sessions, account and preferences open by their URLs, Back clos
   const HEADINGS = { sessions: 'Sessions', summary: 'Summary', account: 'Your account', preferences: 'Preferences' }
   await page.getByRole('heading', { name: 'Summary' }).waitFor()
   const found: Record<string, string> = {}
-  for (const [path, name] of DIALOGS) {
+  for (const [path, name] of dialogs) {
     await go(path)
     const section = /[a-z]+/.exec(path)?.[0] as keyof typeof HEADINGS
     await page.getByRole('heading', { name: HEADINGS[section], level: 1 }).waitFor()
@@ -341,7 +347,7 @@ test('dialogs of sessions, account and preferences open by their URLs, Back clos
     await dialog.waitFor({ state: 'hidden' })
     expect(urlOf(page)).toBe(path)
   }
-  expect(found).toEqual(Object.fromEntries(DIALOGS.map(([, name, title]) => [name, title])))
+  expect(found).toEqual(Object.fromEntries(dialogs.map(([, name, title]) => [name, title])))
   expect(it.world.changes).toEqual([])
 })
 

@@ -9,6 +9,7 @@ import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { audit, launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
 import { freePort } from '../fixtures/free-port.ts'
 import { sha256 } from '../fixtures/sha256.ts'
+import { expectAllAdministration } from './administration.ts'
 import { type ChartsImage, makeChartsImage } from './charts-image.ts'
 import {
   atPrompt,
@@ -107,6 +108,12 @@ const placeOf = (tab: Page) =>
     const { value } = (await reply.json()) as { value: { kind: string; isUnproven?: boolean } }
     return value.isUnproven ? 'unproven' : value.kind
   })
+
+test('every page of administration shows what a fresh Berth has', async () => {
+  const tab = await admin.openTab('/admin/overview')
+  await expectAllAdministration(tab)
+  await tab.close()
+})
 
 describe('proof of this computer', () => {
   test('the link of `berth up` proves it: also after a reload and in a second tab, and for this browser only', async () => {

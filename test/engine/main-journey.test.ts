@@ -22,7 +22,7 @@ let berth: Berth
 let directory: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-test-journey-'))
-  berth = await startBerth({ environment: { BERTH_APPS_ADDRESS: 'http://*.apps.localhost' } })
+  berth = await startBerth({ firstStart: true, environment: { BERTH_APPS_ADDRESS: 'http://*.apps.localhost' } })
 })
 afterAll(async () => {
   await berth[Symbol.asyncDispose]()

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type SessionId } from '#manager/contract'
 import { startProxy } from '#proxy'
-import { type Berth, execute, type Outcome, root, startBerth } from '../fixtures/berth.ts'
+import { type Berth, execute, type Outcome, root, runBerth, startBerth } from '../fixtures/berth.ts'
 
 const run = promisify(execFile)
 const POLL = { timeout: 60_000, interval: 500 }
@@ -26,15 +26,15 @@ afterAll(async () => {
 /** `berth …` with only a keypair in its environment. */
 async function signedCli(): Promise<{ cli: (...args: string[]) => Promise<Outcome>; end: () => Promise<unknown> }> {
   const { accessKey, secretKey } = await api.createKeypair({ body: {} })
-  const env = {
-    ...process.env,
+  const environment = {
+    HOME: process.env.HOME,
     BERTH_CONFIG_DIR: join(directory, 'nobody'),
     BERTH_ENDPOINT: berth.url,
     BERTH_ACCESS_KEY: accessKey,
     BERTH_SECRET_KEY: secretKey,
   }
   return {
-    cli: (...args) => execute([join(root, 'bin/berth'), ...args], env),
+    cli: (...args) => runBerth(args, environment),
     end: () => api.updateKeypair({ params: { accessKey }, body: { active: false } }),
   }
 }

@@ -1,4 +1,5 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { type z } from 'zod'
 import { defined } from '#base/defined'
 import { type Access, type RouteName, ROUTES, type RouteSpec, SCOPE_OF } from '#manager/contract'
 import { type Caller, tokenOf } from '../../users/authorize.ts'
@@ -31,20 +32,28 @@ export interface ContractRoutesDeps {
   readonly largeAnswers: Pick<LargeAnswers, 'begin'>
 }
 
+/** The routes with their queries, made once for all managers of a process: a tenth of what the start of a manager computes. */
+const REGISTERED = (Object.keys(ROUTES) as RouteName[]).map(name => {
+  const route: RouteSpec = ROUTES[name]
+  return { name, route, query: strictQuery(route.query) }
+})
+
 /** Registers every entry of ROUTES with its handler. */
 export function registerContractRoutes(app: FastifyInstance, { handlers, ...deps }: ContractRoutesDeps): void {
-  for (const name of Object.keys(ROUTES) as RouteName[]) {
-    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, ...deps })
-  }
+  for (const { name, route, query } of REGISTERED)
+    register(app, { name, route, query, handler: handlers[name] as AnyHandler, ...deps })
 }
 
 interface Registered extends Omit<ContractRoutesDeps, 'handlers'> {
   readonly name: RouteName
   readonly route: RouteSpec
+  /** The query of the route, without unknown fields. */
+  readonly query: z.ZodObject
   readonly handler: AnyHandler
 }
 
-function register(app: FastifyInstance, { name, route, handler, once, bodyDeadlines, largeAnswers }: Registered): void {
+function register(app: FastifyInstance, registered: Registered): void {
+  const { name, route, query: querystring, handler, once, bodyDeadlines, largeAnswers } = registered
   const status = route.status ?? 200
   app.route({
     method: route.method,
@@ -66,7 +75,7 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
       tags: [tagOf(route.path)],
       security: securityOf(route),
       ...(route.params ? { params: route.params } : {}),
-      querystring: strictQuery(route.query),
+      querystring,
       ...(route.body ? { body: route.body } : {}),
       response: { [status]: route.reply },
     },
