@@ -129,8 +129,10 @@ const routes = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).map(([name, 
   const kind = KINDS.find(one => NAMES[one].test(route.path))
   return { name, route, kind }
 })
+/** Nobody is known who has not signed in: an object of anybody shows the refusal. */
+const relationsOf = (who: Who): readonly Relation[] => (who === 'anonymous' ? RELATIONS.slice(0, 1) : RELATIONS)
 const onObjects = routes.flatMap(({ name, route, kind }) =>
-  kind ? WHO.flatMap(who => RELATIONS.map(relation => ({ name, route, kind, who, relation }))) : [],
+  kind ? WHO.flatMap(who => relationsOf(who).map(relation => ({ name, route, kind, who, relation }))) : [],
 )
 const without = routes.flatMap(({ name, route, kind }) => (kind ? [] : WHO.map(who => ({ name, route, who }))))
 const size = onObjects.length + without.length

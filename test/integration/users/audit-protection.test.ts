@@ -170,7 +170,9 @@ describe('the protection of the audit log', () => {
         // A query field that no route accepts.
         await rawRequest(`${url}?token=${marker}`, { method: route.method, headers })
         const bodies = route.body ? bodiesOf(route.body, marker) : [undefined]
-        for (const body of bodies) {
+        // Strangers are refused before their body is looked at: one with all its fields marked shows that.
+        const isStranger = route.access !== 'none' && !(token !== undefined && token in tokens)
+        for (const body of isStranger ? bodies.slice(0, 1) : bodies) {
           const reply = await rawRequest(url, { method: route.method, headers, ...defined({ body }) })
           sent++
           if (reply.status < 300) succeeded.add(name)
