@@ -32,7 +32,7 @@ export interface Outcome extends Ended {
 
 /**
  * The native compiler, and the linter that uses it, are written in Go and live for one pass over the sources: with its default, Go's garbage
- * collector takes an eighth of their processor seconds. Above the limit of memory it collects as often as it would without this.
+ * collector takes an eighth of the processor seconds of the compiler. Above the limit of memory it collects as often as it would without this.
  */
 const RARE_COLLECTIONS: NodeJS.ProcessEnv = { GOGC: '400', GOMEMLIMIT: '3GiB' }
 
