@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lookup } from '../outgoing/guarded-fetch.ts'
-import { createSendMessage } from './send.ts'
+import { createSendMessage, type SendOptions } from './send.ts'
 import { newSecret } from './sign.ts'
 
 let server: Server
@@ -13,7 +13,9 @@ beforeAll(async () => {
   server = createServer((request, response) => {
     requests++
     request.resume()
-    response.end('taken')
+    if (request.url === '/hangs') return
+    response.write('taken')
+    if (request.url !== '/never-ends') response.end()
   })
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   port = (server.address() as AddressInfo).port
@@ -25,6 +27,9 @@ afterAll(() => {
 
 /** Sends with a name server that gives every name these addresses, in turn. */
 function sending(...answers: string[][]) {
+  return sendingWithin({}, ...answers)
+}
+function sendingWithin(limits: Pick<SendOptions, 'giveUpMs' | 'answerMs'>, ...answers: string[][]) {
   let asked = 0
   const find = (_host: string, _options: object, done: (error: null, addresses: LookupAddress[]) => void): void => {
     const addresses = answers[Math.min(asked++, answers.length - 1)] ?? []
@@ -33,7 +38,7 @@ function sending(...answers: string[][]) {
       addresses.map(address => ({ address, family: address.includes(':') ? 6 : 4 })),
     )
   }
-  const send = createSendMessage({ find: find as unknown as Lookup })
+  const send = createSendMessage({ find: find as unknown as Lookup, ...limits })
   return (host: string, allowed: readonly string[] = [], url = `http://${host}:${port}/`) =>
     send(
       { id: 'msg_1', timestamp: 1, body: '{}', url, secrets: [newSecret()] },
@@ -68,6 +73,14 @@ test.each(['127.0.0.1', '[::1]', '2130706433', '0177.0.0.1', '[::ffff:127.0.0.1]
   'an address that is written as %s is refused',
   async host => expect(await sending(['8.8.8.8'])(host)).toMatchObject({ fault: 'address_refused' }),
 )
+
+test('a receiver that hangs is given up; one that never ends its answer has taken the event', async () => {
+  const address = (path: string) => `http://a.example:${port}/${path}`
+  const hanging = sendingWithin({ giveUpMs: 50 }, ['127.0.0.1'])('a.example', ['a.example'], address('hangs'))
+  expect(await hanging).toMatchObject({ fault: 'timeout', responseStatus: null })
+  const endless = sendingWithin({ answerMs: 50 }, ['127.0.0.1'])('a.example', ['a.example'], address('never-ends'))
+  expect(await endless).toMatchObject({ fault: null, responseStatus: 200, answer: 'taken' })
+})
 
 test('a name without an address, and a port without a server, have faults of their own', async () => {
   const none = createSendMessage({

@@ -36,10 +36,17 @@ const ANSWER_MS = 2_000
  */
 export type SendMessage = (message: Message, allowed: Allowed, signal: AbortSignal) => Promise<Sent>
 
+export interface SendOptions extends Pick<GuardedFetchOptions, 'find'> {
+  readonly giveUpMs?: number | undefined
+  readonly answerMs?: number | undefined
+}
+
+/** @param options only tests pass them */
 export function createSendMessage({
   find,
   giveUpMs = GIVE_UP_MS,
-}: Pick<GuardedFetchOptions, 'find'> & { readonly giveUpMs?: number | undefined } = {}): SendMessage {
+  answerMs = ANSWER_MS,
+}: SendOptions = {}): SendMessage {
   // Replaced before every message; names are judged when they are looked up.
   let hosts: ReadonlySet<string> = new Set()
   const isAllowed = (host: string) => hosts.has(host.toLowerCase()) || PROXIES.has(host.toLowerCase())
@@ -74,7 +81,7 @@ export function createSendMessage({
         },
         signal: AbortSignal.any([signal, AbortSignal.timeout(giveUpMs)]),
       })
-      const answer = await readBeginning(reply)
+      const answer = await readBeginning(reply, answerMs)
       return {
         fault: faultOf(reply.status),
         responseStatus: reply.status,
@@ -117,13 +124,14 @@ function faultOfError(error: unknown): WebhookFault {
 }
 
 /** The beginning of a body as plain text, without control characters. The rest is not read, and the connection is closed. */
-async function readBeginning(reply: Response): Promise<string> {
-  const reader = reply.body?.getReader()
+async function readBeginning(reply: Response, answerMs: number): Promise<string> {
+  const body: ReadableStream<Uint8Array> | null = reply.body
+  const reader = body?.getReader()
   if (!reader) return ''
   const parts: Uint8Array[] = []
   let bytes = 0
   const late = Promise.withResolvers<undefined>()
-  const timer = setTimeout(late.resolve, ANSWER_MS, undefined)
+  const timer = setTimeout(late.resolve, answerMs, undefined)
   try {
     while (bytes < WEBHOOK_ANSWER_BYTES) {
       const next = await Promise.race([reader.read(), late.promise])

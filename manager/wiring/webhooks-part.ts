@@ -3,7 +3,6 @@ import { type EventPublisher } from '../events/bus.ts'
 import { createWebhookRoutes, type WebhookHandlers } from '../http/routes/webhooks.ts'
 import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
-import { type GuardedFetchOptions } from '../outgoing/guarded-fetch.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type Store } from '../store/open-store.ts'
@@ -14,9 +13,7 @@ import { createTellOwner } from '../webhooks/tell-owner.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
 
 export interface WebhookTimings extends Partial<DeliveryTimings> {
-  readonly giveUpMs?: number
   readonly statesEveryMs?: number
-  readonly find?: GuardedFetchOptions['find']
 }
 
 export interface WebhooksPartDeps {
@@ -39,8 +36,7 @@ export function startWebhooksPart({ timings, ...deps }: WebhooksPartDeps): Webho
   const { store, box, settings, jobLocks, log } = deps
   // Creating these never fails.
   const stack = new AsyncDisposableStack()
-  const { find, giveUpMs } = timings ?? {}
-  const send = createSendMessage({ giveUpMs, ...(find ? { find } : {}) })
+  const send = createSendMessage()
   const deliveries = stack.use(
     startDeliveries({ store, box, settings, send, tellOwner: createTellOwner(deps), log, timings }),
   )

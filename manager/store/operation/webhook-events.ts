@@ -1,12 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import {
-  formatSlots,
-  type Reason,
-  type ResourceSlots,
-  type SessionId,
-  type SessionStatus,
-  type WebhookEvent,
-} from '#manager/contract'
+import { formatSlots, type Reason, type SessionId, type SessionStatus, type WebhookEvent } from '#manager/contract'
 import { newUuid } from '../new-id.ts'
 import { type Db } from '../schema.ts'
 import { type SessionsTable } from '../tables/sessions.ts'
@@ -87,7 +80,7 @@ function sessionOf(row: Facts): Readonly<Record<string, unknown>> {
     domain: row.domain,
     image: row.image,
     resourceGroup: row.resource_group,
-    requested: formatSlots(row.requested as ResourceSlots),
+    requested: formatSlots(row.requested),
     clusterSize: row.cluster_size,
     createdAt: momentOf(row.created_at),
     startedAt: momentOf(row.started_at),

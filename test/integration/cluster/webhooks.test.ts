@@ -9,7 +9,7 @@ import { writeHostEvent } from '../../../manager/store/operation/webhook-events.
 import { FAST, type Managers, startManagers } from '../../fixtures/managers.ts'
 import { ACCEPTS, startWebhookReceiver, type WebhookReceiver } from '../../fixtures/webhook-receiver.ts'
 
-const PATIENT = { timeout: 30_000, interval: 20 }
+const PATIENT = { timeout: 60_000, interval: 20 }
 const stack = new AsyncDisposableStack()
 let managers: Managers
 let store: Store
@@ -21,7 +21,7 @@ beforeAll(async () => {
   managers = stack.use(
     await startManagers({
       ...FAST,
-      webhooks: { pollMs: 20, leaseSeconds: 2, restSeconds: 0, pauseAfter: attempts => attempts / 100 },
+      webhooks: { pollMs: 20, leaseSeconds: 5, restSeconds: 0, pauseAfter: attempts => attempts / 100 },
     }),
   )
   const first = await managers.start()
@@ -46,11 +46,11 @@ const tell = async (count: number) => {
 const waiting = async () => (await api.listWebhooks()).items[0]?.waiting
 
 test('of two managers each event is sent by one, in the order of the events', async () => {
-  await tell(40)
-  await vi.waitFor(() => expect(receiver.events).toHaveLength(40), PATIENT)
+  await tell(20)
+  await vi.waitFor(() => expect(receiver.events).toHaveLength(20), PATIENT)
   await vi.waitFor(async () => expect(await waiting()).toBe(0), PATIENT)
   expect(receiver.events.map(({ json }) => (json.data as { host: { name: string } }).host.name)).toEqual(
-    Array.from({ length: 40 }, (_, index) => `host-${index}`),
+    Array.from({ length: 20 }, (_, index) => `host-${index}`),
   )
 })
 
@@ -75,7 +75,7 @@ test('another manager takes a webhook over when the lease of the one that sent t
 
 test('no event is lost when the database ends all connections while events are sent', async () => {
   receiver.behave(response => setTimeout(() => ACCEPTS(response), 5))
-  await tell(40)
+  await tell(20)
   const ids = new Set<string>()
   for (let cut = 0; cut < 2; cut++) {
     await vi.waitFor(() => expect(receiver.events.length).toBeGreaterThan(cut), PATIENT)
@@ -84,5 +84,5 @@ test('no event is lost when the database ends all connections while events are s
   }
   await vi.waitFor(async () => expect(await waiting()).toBe(0), PATIENT)
   for (const event of receiver.events) ids.add(event.id)
-  expect(ids.size).toBe(40)
+  expect(ids.size).toBe(20)
 })
