@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { type NewWebhook, type WebhookDelivery, WEBHOOK_EVENTS, type WebhookSpec } from '#manager/contract'
+import { because, type NewWebhook, type WebhookDelivery, WEBHOOK_EVENTS, type WebhookSpec } from '#manager/contract'
 import { startSessionsCluster, type SessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { trimDeliveries } from '../../../manager/store/operation/webhook-deliveries.ts'
@@ -15,6 +15,7 @@ beforeAll(async () => {
   cluster = await startSessionsCluster({
     slowTickMs: 200,
     agentLostMs: 500,
+    faults: { faultMs: 0, wellMs: 0 },
     webhooks: {
       pollMs: 30,
       statesEveryMs: 100,
@@ -270,6 +271,13 @@ test('a host that is lost, back, and has a problem is told to webhooks of the in
   await agent.connect()
   await vi.waitFor(() => expect(typesOf()).toEqual(['host.lost', 'host.back']), PATIENT)
   expect(receiver.events[0]?.json).toMatchObject({ data: { host: { name: 'gpu-host' } } })
+  agent.hostProblem = because('agent_says', { text: 'The disk is full.' })
+  await vi.waitFor(() => expect(typesOf().slice(2)).toEqual(['host.problem']), PATIENT)
+  agent.hostProblem = null
+  await vi.waitFor(() => expect(typesOf().slice(2)).toEqual(['host.problem', 'host.well']), PATIENT)
+  expect(receiver.events[2]?.json).toMatchObject({
+    data: { problem: expect.stringContaining('The disk is full.') as string },
+  })
 })
 
 test('the log of a webhook keeps so many deliveries, and all that wait', async () => {

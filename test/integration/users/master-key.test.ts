@@ -7,6 +7,7 @@ import { rotateMasterKey } from '../../../manager/secrets/rotate.ts'
 import { createCli } from '../../fixtures/cli.ts'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 import { FAST, type Managers, startManagers } from '../../fixtures/managers.ts'
+import { startWebhookReceiver, verifyEvent } from '../../fixtures/webhook-receiver.ts'
 
 test('the first start creates a key that only its owner can read, and the database stores its fingerprint', async () => {
   await using data = await temporaryDirectory()
@@ -57,6 +58,10 @@ test('the master key of several managers is changed once none of them runs, and 
   const [one, other] = [await managers.start(), await managers.start()]
   const { api } = await managers.admin(one)
   await api.createRegistry({ body: { name: '127.0.0.1:9', url: 'http://127.0.0.1:9', username: 'u', password: 'p' } })
+  await using receiver = await startWebhookReceiver()
+  await api.updateSettings({ body: { webhookHosts: 'localhost', webhookHttp: true } })
+  const hook = await api.createWebhook({ body: { name: 'ours', url: receiver.url, events: ['host.lost'] } })
+  const { secret } = await api.rotateWebhookSecret({ params: { id: hook.id } })
   const old = `${managers.masterKeyFile}.old`
   await copyFile(managers.masterKeyFile, old)
   const told = [one.url, other.url].toSorted()
@@ -74,8 +79,14 @@ test('the master key of several managers is changed once none of them runs, and 
     detail: { keyId },
   })
   const again = await managers.start()
-  const { items } = await (await managers.admin(again)).api.listRegistries()
+  const { api: admin } = await managers.admin(again)
+  const { items } = await admin.listRegistries()
   expect(items).toMatchObject([{ name: '127.0.0.1:9', hasPassword: true }])
+  // Address, secret and old secret of a webhook were encrypted again.
+  await admin.testWebhook({ params: { id: hook.id } })
+  const [event] = receiver.events
+  if (!event) throw new Error('no event')
+  for (const one of [hook.secret, secret]) expect(verifyEvent(one, event)).toMatchObject({ type: 'webhook.test' })
 })
 
 test('a manager that runs with the old key says so to load balancers and at every secret', async () => {
