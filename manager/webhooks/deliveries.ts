@@ -74,7 +74,7 @@ export interface Deliveries extends AsyncDisposable {
   wake(): void
 }
 
-/** @throws nothing: failures are recorded with the delivery */
+/** Sends one event now. A failure of the receiver is a result. @throws if the manager ends, or cannot read the webhook */
 export type SendOne = (row: WebhookRow, delivery: Pick<DeliveryRow, 'id' | 'payload'>) => Promise<Sent>
 
 export function createSendOne({
@@ -106,7 +106,7 @@ export function createSendOne({
 export const messageIdOf = (deliveryId: string): string => `msg_${deliveryId}`
 
 /** Whether the owner may administer what the webhook tells of, now. */
-export function isOwned(row: WebhookRow): boolean {
+function isOwned(row: WebhookRow): boolean {
   if (row.owner_active !== true || row.owner_role === null || row.owner_domain === null) return false
   const owner = { role: row.owner_role, domain: row.owner_domain }
   return row.group_id === null ? owner.role === 'superadmin' : row.domain !== null && administers(owner, row.domain)
@@ -160,6 +160,7 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
 
   async function turn(webhookId: string, lease: string): Promise<void> {
     let failures = 0
+    let restSeconds = timings.restSeconds
     try {
       for (const delivery of await listDue(db, webhookId, EVENTS_OF_TURN)) {
         const isDelivered = await deliver(webhookId, lease, delivery)
@@ -167,8 +168,10 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
         failures = isDelivered ? 0 : failures + 1
         if (failures >= FAILURES_OF_TURN) break
       }
+      if (failures < FAILURES_OF_TURN) restSeconds = 0
     } finally {
-      await endLease(db, webhookId, lease, failures >= FAILURES_OF_TURN ? timings.restSeconds : 0)
+      // After an error of our own the webhook rests too, so that it is not repeated with every poll; another manager goes on at once.
+      await endLease(db, webhookId, lease, stopping() ? 0 : restSeconds)
     }
   }
 
