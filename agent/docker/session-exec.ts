@@ -20,7 +20,7 @@ export interface SessionExec {
 
 /** Execs that the engine starts at a time: it takes a tenth of a second of a processor for each, outside of every session's limits. */
 const AT_ONCE = Math.max(16, 2 * availableParallelism())
-/** Of these, execs of one container. */
+/** Largest part of these for one container. */
 const MOST_OF_ONE = AT_ONCE / 2
 /** Execs of one container that start or wait for it: more than a person has terminals. */
 export const MOST_WAITING = 256

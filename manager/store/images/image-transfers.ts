@@ -38,7 +38,7 @@ export interface NamedImage {
 export const namedKey = ({ reference, digest }: NamedImage) => `${reference} ${digest}`
 
 /**
- * Of these images, the ones whose name means another image elsewhere: an active registry offers another one under it, or, if none does,
+ * Images among these whose name means another image elsewhere: an active registry offers another one under it, or, if none does,
  * another unrevoked agent holds another one.
  *
  * @returns keys by `namedKey`
