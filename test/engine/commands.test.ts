@@ -108,9 +108,8 @@ test('what a command leaves in the background lives on, and nothing of ours does
   expect(await shell('sleep 4343 & echo begun')).toMatchObject({ exitCode: 0, stdout: 'begun\n' })
   expect((await shell('pgrep -f "sleep 434[3]" | wc -l')).stdout).toBe('1\n')
   // Each command has a lifeline, and this one has its own.
-  await vi.waitFor(async () => {
-    expect((await shell('pgrep -f "berth-command-en[d]" | wc -l')).stdout).toBe('1\n')
-  })
+  const helpers = async () => (await shell('pgrep -f "berth-command-en[d]" | wc -l')).stdout
+  await vi.waitFor(async () => expect(await helpers()).toBe('1\n'), { timeout: 20_000 })
   await shell('pkill -f "sleep 434[3]"')
 })
 
