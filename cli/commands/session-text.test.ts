@@ -35,6 +35,7 @@ test('a session with a share of a GPU says what it means in memory, as soon as t
         clusterSize: 1,
         dependsOn: [],
         priority: 0,
+        network: { mode: 'full' },
         apps: [],
         createdAt: '',
         startedAt: null,

@@ -78,7 +78,7 @@ export default {
   allowedNamesHint: '한 줄에 하나씩 입력하세요. pypi.org 또는 그 아래 모든 이름은 *.pypi.org',
   namesMissing: '이름을 하나 이상 입력하세요',
   namesMany: '이름은 64개까지 입력할 수 있습니다',
-  nameWrong: '“{name}”은(는) pypi.org나 *.pypi.org 같은 호스트 이름이 아닙니다',
+  nameWrong: '호스트 이름이 아닙니다: “{name}” (예: pypi.org, *.pypi.org)',
   storageHosts: '스토리지 호스트',
   storageHostsHint: '쉼표로 구분한 이름. 비워 두면 모두 쓸 수 있습니다.',
   users: '사용자',

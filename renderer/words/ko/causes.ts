@@ -177,17 +177,15 @@ export default {
     '"{image}" 이미지가 있는 호스트가 없고, 사용할 수 있는 레지스트리에도 없습니다. 이미지 목록에서 시작할 수 있는 이미지를 확인하세요.',
   name_too_long: '"{name}" 이름이 너무 깁니다. 세션 이름은 64자까지입니다.',
   network_none_of_policy:
-    '자원 정책 "{name}"은(는) 세션에 네트워크를 허용하지 않습니다. 네트워크 없음을 선택하거나 관리자에게 문의하세요.',
+    '자원 정책 "{name}"에서는 세션의 네트워크를 허용하지 않습니다. 네트워크 없음을 선택하거나 관리자에게 문의하세요.',
   network_none_of_domain:
-    '도메인 "{name}"은(는) 세션에 네트워크를 허용하지 않습니다. 네트워크 없음을 선택하거나 관리자에게 문의하세요.',
+    '도메인 "{name}"에서는 세션의 네트워크를 허용하지 않습니다. 네트워크 없음을 선택하거나 관리자에게 문의하세요.',
   network_list_of_policy:
-    '자원 정책 "{name}"은(는) 세션에 다음 이름만 허용합니다: {allowed}. 이 중에서 허용 목록을 고르거나 네트워크 없음을 선택하세요.',
+    '자원 정책 "{name}"에서는 다음 이름만 허용합니다: {allowed}. 이 중에서 허용 목록을 고르거나 네트워크 없음을 선택하세요.',
   network_list_of_domain:
-    '도메인 "{name}"은(는) 세션에 다음 이름만 허용합니다: {allowed}. 이 중에서 허용 목록을 고르거나 네트워크 없음을 선택하세요.',
-  network_name_beyond_policy:
-    '자원 정책 "{name}"은(는) 세션에 {asked} 이름을 허용하지 않습니다. 허용하는 이름: {allowed}.',
-  network_name_beyond_domain:
-    '도메인 "{name}"은(는) 세션에 {asked} 이름을 허용하지 않습니다. 허용하는 이름: {allowed}.',
+    '도메인 "{name}"에서는 다음 이름만 허용합니다: {allowed}. 이 중에서 허용 목록을 고르거나 네트워크 없음을 선택하세요.',
+  network_name_beyond_policy: '자원 정책 "{name}"에서는 {asked} 이름을 허용하지 않습니다. 허용하는 이름: {allowed}.',
+  network_name_beyond_domain: '도메인 "{name}"에서는 {asked} 이름을 허용하지 않습니다. 허용하는 이름: {allowed}.',
   never_ran: '실행된 적이 없는 세션이므로 파일이 없습니다. 새 세션을 시작하세요.',
   no_project_no_members: '프로젝트에 속하지 않은 세션이므로 구성원이 없습니다.',
   not_shared_with: '이 사용자와 공유한 세션이 아닙니다.',

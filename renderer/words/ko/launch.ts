@@ -87,7 +87,7 @@ export default {
   allowedNamesHint: '한 줄에 하나씩 입력하세요. pypi.org 또는 그 아래 모든 이름은 *.pypi.org',
   namesMissing: '이름을 하나 이상 입력하세요',
   namesMany: '이름은 {most}개까지 입력할 수 있습니다',
-  nameWrong: '“{name}”은(는) pypi.org나 *.pypi.org 같은 호스트 이름이 아닙니다',
+  nameWrong: '호스트 이름이 아닙니다: “{name}” (예: pypi.org, *.pypi.org)',
   interruptible: '중단 허용',
   interruptibleHint:
     '관리자가 허용한 곳에서는 우선순위가 높은 세션에 자리를 내줍니다. 미리 알림을 받고, 파일은 유지되며, 나중에 이어서 실행됩니다.',
