@@ -54,7 +54,7 @@ print('rank', world.rank, 'of', world.size, 'on', socket.gethostname(), 'has', t
 const COMMAND = `[ "$BERTH_CLUSTER_ROLE" = main1 ] || exec sleep infinity
 env | grep -E '^(BERTH_CLUSTER|BACKENDAI_CLUSTER|MASTER_|NNODES|NODE_RANK|NCCL_|GLOO_)' | sort
 cat $BERTH_CLUSTER_HOSTFILE
-for host in sub1 sub2; do ssh $host 'echo $NODE_RANK $BACKENDAI_CLUSTER_HOST $(/opt/berth/bin/busybox ip -4 -o address show $NCCL_SOCKET_IFNAME | grep -o 10\\.212)'; done
+for host in sub1 sub2; do ssh $host 'echo $NODE_RANK $BACKENDAI_CLUSTER_HOST $(/opt/berth/bin/busybox ip -4 -o address show $NCCL_SOCKET_IFNAME | grep -c 10.212)'; done
 mpirun --hostfile $BERTH_CLUSTER_HOSTFILE python3 -c "$PROGRAM"`
 
 test('mpirun starts its programs on three hosts, and they compute together', async () => {
@@ -108,7 +108,7 @@ const EXPECTED = [
   'NODE_RANK=0',
   'NCCL_SOCKET_IFNAME=eth1',
   'main1 slots=1',
-  // From the other hosts, by ssh: their variables, and the interface that frameworks are told, with an address of the network between hosts.
-  '1 sub1 10.212',
-  '2 sub2 10.212',
+  // Answers of the other hosts by ssh: their variables, and that the interface for frameworks is in the network between hosts.
+  '1 sub1 1',
+  '2 sub2 1',
 ]

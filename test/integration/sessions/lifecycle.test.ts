@@ -52,7 +52,7 @@ function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: Request
     agents,
     pullOf: () => Promise.resolve({}),
     transfers: { offerFor: () => Promise.resolve(undefined), during: (_, __, run) => run() },
-    signer: { sign: () => 'signature' },
+    signer: { sign: () => 'signature', clusterSeed: () => 'seed' },
     startFiles: { of: () => Promise.resolve({ dotfiles: [], bootstrapScript: '' }) },
     log: silentLog,
     ...more,
