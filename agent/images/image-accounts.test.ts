@@ -95,3 +95,14 @@ test('an engine that does not answer is asked again at the next start', async ()
   engine.isAway = false
   expect(await engine.names()).toEqual(['ada'])
 })
+
+test('settings of the SSH client come from the image, and their lack costs no account', async () => {
+  const config = 'Host *\n  SendEnv LANG\n'
+  const read = async (entry?: Entry) =>
+    anEngine({ '/etc/passwd': ADA, ...(entry === undefined ? {} : { '/etc/ssh/ssh_config': entry }) }).accounts.of(
+      IMAGE,
+    )
+  expect((await read(config)).sshConfig).toBe(config)
+  for (const entry of [undefined, { type: 'directory' }, { size: 2 ** 20 }] as const)
+    expect(await read(entry)).toMatchObject({ accounts: [{ name: 'ada' }], sshConfig: '' })
+})

@@ -45,7 +45,12 @@ export function createAccountsOfImages(
     const [passwd, group, sshConfig] = await withImageFiles(engine, { ...image, reader }, async container => {
       const text = async (path: string) =>
         (await readImageFile(container, path, MOST_FILE_BYTES))?.toString('utf8') ?? ''
-      return [await text('/etc/passwd'), await text('/etc/group'), await text('/etc/ssh/ssh_config')] as const
+      const settings = await text('/etc/ssh/ssh_config').catch((error: unknown) => {
+        // Without these settings, the image keeps its accounts.
+        if (error instanceof UnreadableFile) return ''
+        throw error
+      })
+      return [await text('/etc/passwd'), await text('/etc/group'), settings] as const
     })
     const [accounts, groups] = [readAccountLines(passwd), readGroupLines(group)]
     const leftOut = { accounts: accounts.leftOut, groups: groups.leftOut }

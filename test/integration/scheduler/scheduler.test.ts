@@ -348,6 +348,15 @@ describe('placements', () => {
     expect(await commit(placements)).toEqual([])
   })
 
+  test('a thousand placements are committed in seconds', async () => {
+    await report({ cpu: 10_000_000, mem: 100_000 * GiB })
+    await enqueue(1000, { cpu: 1000, mem: GiB })
+    const placements = await decide()
+    const start = performance.now()
+    expect(await commit(placements)).toHaveLength(1000)
+    expect(performance.now() - start).toBeLessThan(10_000)
+  })
+
   test('a session over several hosts waits while all networks between hosts are in use, also if the last one was taken since the plan', async () => {
     const second = await insertAgent(store.db, 'default')
     for (const id of [agentId, second]) await reportCapacity(store.db, id, { cpu: 4000, mem: 8 * GiB })
@@ -394,14 +403,5 @@ describe('placements', () => {
       .executeTakeFirst()
     // The one that was never used comes before the one that has just become free.
     expect(row?.cluster_network).toBe(4095)
-  })
-
-  test('a thousand placements are committed in seconds', async () => {
-    await report({ cpu: 10_000_000, mem: 100_000 * GiB })
-    await enqueue(1000, { cpu: 1000, mem: GiB })
-    const placements = await decide()
-    const start = performance.now()
-    expect(await commit(placements)).toHaveLength(1000)
-    expect(performance.now() - start).toBeLessThan(10_000)
   })
 })
