@@ -32,7 +32,10 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => lab[Symbol.asyncDispose](), 60_000)
 
+/** Makes the image with packages of the distribution, once: it stays on the engine, like the other images of tests. */
 async function makeImage(): Promise<void> {
+  const found = await run('docker', ['image', 'inspect', MPI_IMAGE]).catch(() => undefined)
+  if (found) return
   const directory = await mkdtemp(join(tmpdir(), 'berth-test-'))
   try {
     await writeFile(join(directory, 'Dockerfile'), RECIPE)
