@@ -29,7 +29,9 @@ function focusWhenVisible(target: HTMLElement, before: Element | null, frames: n
 
 /** Leads to the first wrong field of a form: focuses it, or scrolls to the text of a fault that belongs to no single field. */
 export function showFirstFault(form: HTMLElement | null): void {
-  const first = form?.querySelector('[aria-invalid="true"], .v-input--error :is(input, textarea), p:is(.text-error, [role="alert"])')
+  const first = form?.querySelector(
+    '[aria-invalid="true"], .v-input--error :is(input, textarea), p:is(.text-error, [role="alert"])',
+  )
   if (first instanceof HTMLElement && first.matches(FIELDS)) first.focus()
   else first?.scrollIntoView({ block: 'center' })
 }

@@ -71,7 +71,7 @@ export const partsOfModel = (model: string, devices: readonly GivenDevice[]): nu
     0,
   )
 
-/** Who has a limit: a project or domain itself, a user or keypair by a resource policy. */
+/** Holder of a limit: a project or domain itself, a user or keypair by a resource policy. */
 export type HolderOfLimit = 'user' | 'keypair' | 'project' | 'domain'
 
 /** Says what the session needs, the limit, and what is held of it. */

@@ -13,6 +13,6 @@ test('a target has its present name, or the name that is its id; a gone thing ha
     'session:01a22bf4-0fed-7983-93e3-baaacb760f31',
   )
   expect(targetText(entry(null))).toBe('–')
-  // Who signed in stands beside it; the id of the sign-in is in the details.
+  // The person who signed in stands beside it; the id of the sign-in is in the details.
   expect(targetText(entry('login:01a22bf4-0fed-7983-93e3-baaacb760f31'))).toBe('–')
 })
