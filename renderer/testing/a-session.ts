@@ -18,6 +18,8 @@ export function aSession(index: number, change: Partial<SessionDetails> = {}): S
     launchedBy: null,
     sharedAs: null,
     sharedWith: 0,
+    adminsMayRead: false,
+    outputReadable: true,
     tags: [],
     note: '',
     domain: 'default',
