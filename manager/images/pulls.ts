@@ -35,7 +35,7 @@ export interface Pulls {
   onProgress(agentId: AgentId, pullId: string, progress: PullProgress): void
 }
 
-/** One image of those that agents have under a name. */
+/** An image that agents have under a name. */
 interface HeldUnderName {
   readonly digest: string
   /** Agents that have it. */
