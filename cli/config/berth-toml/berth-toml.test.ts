@@ -58,7 +58,7 @@ logs.mib = 64
 clusterAddress = "192.168.7.2"
 emulated = ["arm64", "riscv64"]
 logLevel = "error"
-network = { range = "10.9.0.0/16", deny = ["10.0.0.0/8"], ahead = 3 }
+network = { range = "10.9.0.0/16", deny = ["10.0.0.0/8"], ahead = 3, proxyPort = 8490 }
 scratch.directory = "/srv/scratch"
 scratch.floorMib = 5
 scratch.retentionSeconds = 0
@@ -106,6 +106,7 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_AGENT_NETWORK_RANGE: '10.9.0.0/16',
     BERTH_AGENT_NETWORK_DENY: '10.0.0.0/8',
     BERTH_AGENT_NETWORKS_AHEAD: '3',
+    BERTH_AGENT_PROXY_PORT: '8490',
     BERTH_AGENT_CLUSTER_ADDRESS: '192.168.7.2',
     BERTH_AGENT_SCRATCH: '/srv/scratch',
     BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
@@ -150,7 +151,7 @@ test('all faults are reported together, with file, line, column, key and allowed
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,
     `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, appsAddress, tls, sshDirectory, localProof, directPath, logLevel`,
-    `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny, ahead`,
+    `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny, proxyPort, ahead`,
     `${FILE}:9:1: agent.scratch.floorMib must be a whole number of MiB`,
   ])
 })

@@ -242,6 +242,14 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.network.proxyPort',
+    schema: z.int().min(1).max(65_535),
+    allowed: 'a port from 1 to 65535',
+    meaning: 'port, on their bridges, of the proxy of sessions with an allow list; default 8489',
+    variable: 'BERTH_AGENT_PROXY_PORT',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.clusterAddress',
     schema: z.ipv4(),
     allowed: 'an IPv4 address of the host like "192.168.7.2"',
