@@ -249,7 +249,7 @@ test('berth run survives a killed manager, fetches files, ends its session, and 
   })
   const { code, out, err } = await result
   expect({ code, out }).toEqual({ code: 6, out: 'begun\ndone\n' })
-  expect(err).toContain('1 links or special files of out were left out')
+  expect(err).toContain('left out of out: 1 link or special file.')
   expect(await readFile(join(directory, 'out/x'), 'utf8')).toBe('42\n')
   expect((await owner.api.getSession({ params })).status).toMatch(/^TERMINAT/)
 })
