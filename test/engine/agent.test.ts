@@ -392,7 +392,7 @@ describe('sessions side by side', () => {
     expect(await reach(Gateway, (server.address() as AddressInfo).port)).toBe(false)
     server.close()
     expect(await reach('169.254.169.254', 80)).toBe(false)
-    expect(manager.report?.network).toEqual({ isolation: 'full', reason: null, problem: null })
+    expect(manager.report?.network).toEqual({ isolation: 'full', reason: null, problem: null, restricts: true })
   })
 
   test('each session has a bridge of its own, in the range of the agent', async () => {
