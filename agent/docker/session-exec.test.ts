@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream'
-import { expect, test } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type Docker from 'dockerode'
-import { MOST_WAITING, startExec } from './session-exec.ts'
+import { AT_ONCE, LONGEST_TURN_MS, MOST_WAITING, startExec } from './session-exec.ts'
 
 /** An engine that has started an exec once the test says so. */
 function heldEngine() {
@@ -57,4 +58,29 @@ test('a session that asks for ever more execs is refused', async () => {
     end.status === 'rejected' && String(end.reason).includes('too many')
   expect(ends.filter(isTooMany)).toHaveLength(100)
   await expect(startExec(engine, place('flood'), ['true'])).rejects.toThrow('the engine refuses')
+})
+
+test('containers on which the engine hangs keep others waiting for a bounded time', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const started = { start: () => Promise.resolve(new PassThrough()), inspect: () => Promise.resolve({ Pid: 42 }) }
+  let hanging = 0
+  const hang = () => {
+    hanging++
+    return new Promise(() => undefined)
+  }
+  const engine = {
+    getContainer: (id: string) => ({
+      exec: () => (id.startsWith('hangs') ? hang() : Promise.resolve(started)),
+    }),
+  } as unknown as Pick<Docker, 'getContainer'>
+  for (let at = 0; at < AT_ONCE; at++) void startExec(engine, place(`hangs-${at % 2}`), ['true'])
+  // Execs of other tests may still have a turn.
+  while (hanging < AT_ONCE) await delay(5)
+  let isThere = false
+  const other = startExec(engine, place('other'), ['true']).then(() => (isThere = true))
+  await vi.advanceTimersByTimeAsync(LONGEST_TURN_MS - 1)
+  expect(isThere).toBe(false)
+  await vi.advanceTimersByTimeAsync(1)
+  await other
 })

@@ -19,13 +19,15 @@ export interface SessionExec {
 }
 
 /** Execs that the engine starts at a time: it takes a tenth of a second of a processor for each, outside of every session's limits. */
-const AT_ONCE = Math.max(16, 2 * availableParallelism())
+export const AT_ONCE = Math.max(16, 2 * availableParallelism())
 /** Largest part of these for one container. */
 const MOST_OF_ONE = AT_ONCE / 2
 /** Execs of one container that start or wait for it: more than a person has terminals. */
 export const MOST_WAITING = 256
 /** Pauses between looks at whether an exec has started. After the last one it counts as started. */
 const LOOKS_MS = [20, 40, 80, 160, 320, 640, 1_280, 2_560]
+/** A turn is over after this time even if the engine has not answered: a container on which it hangs keeps no other one waiting for longer. */
+export const LONGEST_TURN_MS = 10_000
 
 const turns = createSemaphore(AT_ONCE)
 const waiting = createOpenCounts()
@@ -44,7 +46,7 @@ export async function startInTurn(
   const leave = waiting.take(containerId, MOST_WAITING)
   if (!leave) throw new Error('too many programs wait for their start in this session')
   try {
-    const giveBack = await turns.take(containerId, { most: MOST_OF_ONE })
+    const giveBack = await takeTurn(containerId)
     try {
       const exec = await docker.getContainer(containerId).exec(options)
       const stream = await exec.start({ hijack: true, stdin: true, Tty: options.Tty })
@@ -62,9 +64,20 @@ export async function startInTurn(
   }
 }
 
+/** Waits for a turn. @returns ends it */
+async function takeTurn(containerId: string): Promise<() => void> {
+  const giveBack = await turns.take(containerId, { most: MOST_OF_ONE })
+  const late = setTimeout(giveBack, LONGEST_TURN_MS)
+  late.unref()
+  return () => {
+    clearTimeout(late)
+    giveBack()
+  }
+}
+
 async function untilStarted(exec: Pick<Docker.Exec, 'inspect'>): Promise<void> {
   for (const pause of LOOKS_MS) {
-    await delay(pause)
+    await delay(pause, undefined, { ref: false })
     const { Pid, ExitCode } = await exec.inspect()
     if (Pid !== 0 || ExitCode !== null) return
   }
