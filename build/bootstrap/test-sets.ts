@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { matchesGlob } from 'node:path'
 
 /**
@@ -16,6 +17,15 @@ export const withTestSet = (set: TestSet): NodeJS.ProcessEnv => ({ [VARIABLE]: s
 /** The cases of a test in this process: all of them in `all`, the first one and every nth after it in `change`. */
 export const casesOf = <Case>(cases: readonly Case[], every: number): readonly Case[] =>
   testSet(process.env) === 'all' ? cases : cases.filter((_, index) => index % every === 0)
+
+/**
+ * Which of several ways something of this name is tested in: always the same one, so that a test that fails and runs again, alone or after
+ * other tests, meets the same fault.
+ */
+export const wayOf = <Way>(name: string, ways: readonly Way[]): readonly Way[] => {
+  const turn = createHash('sha256').update(name).digest().readUInt32BE() % ways.length
+  return ways.slice(turn, turn + 1)
+}
 
 interface Left {
   /** Glob from the root. */
