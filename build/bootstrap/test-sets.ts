@@ -19,8 +19,8 @@ export const casesOf = <Case>(cases: readonly Case[], every: number): readonly C
   testSet(process.env) === 'all' ? cases : cases.filter((_, index) => index % every === 0)
 
 /**
- * Which of several ways something of this name is tested in: always the same one, so that a test that fails and runs again, alone or after
- * other tests, meets the same fault.
+ * The way, of several, in which something of this name is tested: always the same one, so that a test that fails and runs again, alone or
+ * after other tests, meets the same fault.
  */
 export const wayOf = <Way>(name: string, ways: readonly Way[]): readonly Way[] => {
   const turn = createHash('sha256').update(name).digest().readUInt32BE() % ways.length
