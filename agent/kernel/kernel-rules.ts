@@ -19,11 +19,11 @@ export function sortContainers(containers: readonly FoundContainer[]): { keep: b
 }
 
 /**
- * The label of a kernel in creation; its apps are known once its image is present. Keys, dotfiles and scripts stay out of it: labels
- * are for everybody who may ask the engine.
+ * The label of a kernel in creation; its apps are known once its image is present. Keys and the seed of keys, dotfiles and scripts stay
+ * out of it: labels are for everybody who may ask the engine.
  */
 export function labelOf(spec: KernelSpec, managerId: ManagerId, agentId: AgentId): KernelLabel {
-  const { authorizedKeys: _, dotfiles: _dotfiles, bootstrapScript: _script, ...rest } = spec
+  const { authorizedKeys: _, clusterSeed: _seed, dotfiles: _dotfiles, bootstrapScript: _script, ...rest } = spec
   return { v: 1, managerId, agentId, ...rest, apps: [], createdAt: new Date().toISOString() }
 }
 
