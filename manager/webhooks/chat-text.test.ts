@@ -20,6 +20,13 @@ test('every event has a line of its own', () => {
   for (const line of lines) expect(line).not.toContain('This is a test')
 })
 
+test('words of programs cannot mention a person, and addresses stay as they are', () => {
+  const message = '@ada, (@bob.c) and ops@example.org'
+  const text = chatText({ type: 'session.ended', data: { session, reason: { message } } })
+  expect(text).toContain('of ada@example.org,')
+  expect(text).toContain('@\u200Bada, (@\u200Bbob.c) and ops@example.org')
+})
+
 test('words of programs cannot call a room together, hide a link, or be long', () => {
   const message = '<!channel> <https://evil.example|Click> @channel @here [a](https://evil.example)\n& more'
   const text = chatText({ type: 'session.ended', data: { session, reason: { message } } })

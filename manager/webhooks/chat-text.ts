@@ -5,7 +5,8 @@ const LONGEST = 1000
  * A payload as one line for a chat room, as Slack and Mattermost take it: `{"text": …}`. In English, as mails are.
  *
  * Threat model: reasons may hold words of programs and of people. `&`, `<` and `>` are escaped, because Slack reads `<!channel>` and
- * `<https://…|text>`; a zero-width space takes the meaning from `@channel` and from links of Markdown.
+ * `<https://…|text>`; a zero-width space takes the meaning from `@channel`, from `@name`, which Mattermost reads, and from links of
+ * Markdown. Mail addresses stay as they are.
  */
 export function chatText(payload: Readonly<Record<string, unknown>>): string {
   const line = lineOf(payload).replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST)
@@ -13,7 +14,7 @@ export function chatText(payload: Readonly<Record<string, unknown>>): string {
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
-    .replaceAll(/@(?=(all|channel|here|everyone)\b)/gi, '@\u200B')
+    .replaceAll(/@(?=(all|channel|here|everyone)\b)|(?<![\w.+-])@(?=\w)/gi, '@\u200B')
     .replaceAll('](', ']\u200B(')
 }
 
