@@ -10,6 +10,7 @@ import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { type DeliveryRow, listDue, saveAttempt } from '../store/operation/webhook-deliveries.ts'
 import {
+  dropWaiting,
   endLease,
   findWebhook,
   forgetFailures,
@@ -148,7 +149,12 @@ export function startDeliveries(deps: DeliveriesDeps): Deliveries {
   async function deliver(webhookId: string, lease: string, delivery: DeliveryRow): Promise<boolean | undefined> {
     if (stopping() || !(await renewLease(db, webhookId, { lease, leaseSeconds }))) return undefined
     const row = await findWebhook(db, webhookId)
-    if (!row?.active) return undefined
+    if (!row) return undefined
+    if (!row.active) {
+      // A change that saw the webhook active was committed after it was switched off. Kept, its events would be due forever.
+      await dropWaiting(db, webhookId)
+      return undefined
+    }
     if (!isOwned(row)) {
       await turnOff(row, 'owner')
       return undefined

@@ -29,10 +29,12 @@ async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery[]): Pr
       JSON.stringify({ type: event, timestamp: at.toISOString(), data }),
     ),
   }
+  // A webhook that was deleted meanwhile gets none: otherwise the foreign key would refuse the change itself.
   await sql`
     insert into webhook_deliveries (id, webhook_id, event, subject, payload, next_at)
-    select *, now() from unnest(${lists.ids}::uuid[], ${lists.webhooks}::uuid[], ${lists.events}::text[],
-      ${lists.subjects}::text[], ${lists.payloads}::jsonb[])`.execute(trx)
+    select d.*, now() from unnest(${lists.ids}::uuid[], ${lists.webhooks}::uuid[], ${lists.events}::text[],
+      ${lists.subjects}::text[], ${lists.payloads}::jsonb[]) as d (id, webhook_id, event, subject, payload)
+    join webhooks w on w.id = d.webhook_id for key share of w`.execute(trx)
 }
 
 type Facts = Pick<

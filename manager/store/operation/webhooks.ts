@@ -210,8 +210,9 @@ export async function switchOff(trx: Db, id: string, reason: NonNullable<Webhook
   return numUpdatedRows > 0n
 }
 
-async function dropWaiting(trx: Db, id: string): Promise<void> {
-  await trx
+/** Gives up what waits to be sent to a webhook that is off. */
+export async function dropWaiting(db: Db, id: string): Promise<void> {
+  await db
     .updateTable('webhook_deliveries')
     .set({ status: 'failed', next_at: null, fault: 'off' })
     .where('webhook_id', '=', id)

@@ -1,8 +1,10 @@
+import { type KyselyPlugin } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { because, type NewWebhook, type WebhookDelivery, WEBHOOK_EVENTS, type WebhookSpec } from '#manager/contract'
 import { startSessionsCluster, type SessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { trimDeliveries } from '../../../manager/store/operation/webhook-deliveries.ts'
+import { writeHostEvent } from '../../../manager/store/operation/webhook-events.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { ACCEPTS, startWebhookReceiver, verifyEvent, type WebhookReceiver } from '../../fixtures/webhook-receiver.ts'
 
@@ -307,4 +309,36 @@ test('events of the time when the manager was away are sent after it', async () 
   if (delivery?.status === 'failed')
     await cluster.api.resendWebhookDelivery({ params: { id, deliveryId: delivery.id } })
   await vi.waitFor(async () => expect(await logOf(id)).toMatchObject([{ status: 'delivered' }]), PATIENT)
+})
+
+test('an event that was written while its webhook was switched off is dropped', async () => {
+  const { id } = await hook()
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  // The transaction of a change saw the webhook active, and commits after the one that switches it off.
+  await store.transaction(async trx => {
+    await writeHostEvent(trx, { event: 'host.back', host: 'gpu-1' })
+    await cluster.api.updateWebhook({ params: { id }, body: { active: false } })
+  })
+  await vi.waitFor(async () => expect(await logOf(id)).toMatchObject([{ status: 'failed', fault: 'off' }]), PATIENT)
+  expect(receiver.events).toEqual([])
+})
+
+test('a change happens, and is told to the others, while a webhook that wants it is deleted', async () => {
+  const { id } = await hook()
+  await hook({ name: 'stays', url: `${receiver.url}-stays` })
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  await store.transaction(async trx => {
+    let isDeleted = false
+    const deletes: KyselyPlugin = {
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        if (!isDeleted) await cluster.api.deleteWebhook({ params: { id } })
+        isDeleted = true
+        return result
+      },
+    }
+    await writeHostEvent(trx.withPlugin(deletes), { event: 'host.back', host: 'gpu-1' })
+  })
+  await vi.waitFor(() => expect(receiver.events).toHaveLength(1), PATIENT)
+  expect(receiver.events[0]?.path).toBe('/hook-stays')
 })
