@@ -21,7 +21,7 @@ const TEXTS = {
     `An event could not be sent to the webhook "${name}" for a day, and was given up. Send a test to see what is wrong.`,
   webhook_off: name => `The webhook "${name}" was switched off, because its receiver takes no events any more.`,
   webhook_owner: name =>
-    `The webhook "${name}" was switched off, because you may not administer what it tells of any more. Another administrator can switch it on.`,
+    `The webhook "${name}" was switched off, because its owner may not administer what it tells of any more. Another administrator can switch it on.`,
 } as const satisfies Record<About, (name: string) => string>
 
 export function createTellOwner(

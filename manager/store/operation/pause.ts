@@ -1,5 +1,12 @@
 import { sql } from 'kysely'
-import { because, OCCUPYING_STATUSES, reasonOf, type Scheduling, type SessionId } from '#manager/contract'
+import {
+  because,
+  OCCUPYING_STATUSES,
+  reasonOf,
+  type Scheduling,
+  type SessionId,
+  type SessionStatus,
+} from '#manager/contract'
 import { toStatus } from '../sessions/kernels.ts'
 import { type Db } from '../schema.ts'
 import { insertSessionEvents } from '../sessions/session-events.ts'
@@ -42,13 +49,12 @@ export async function deletePause(db: Db): Promise<void> {
  */
 export async function requeueStarting(trx: Db): Promise<void> {
   const reason = reasonOf('retried', because('was_starting_at_backup'))
-  const rows = await trx
-    .updateTable('sessions')
-    .set({ status: 'PENDING', status_at: sql`now()`, reason: JSON.stringify(reason), version: sql`version + 1` })
-    .where('status', 'in', ['SCHEDULED', 'PREPARING', 'PULLING'])
-    .returning('id')
-    .execute()
-  const ids: SessionId[] = rows.map(({ id }) => id)
+  const { rows } = await sql<{ id: SessionId; before: SessionStatus }>`
+    with starting as (
+      select id, status from sessions where status in ('SCHEDULED', 'PREPARING', 'PULLING') for update)
+    update sessions set status = 'PENDING', status_at = now(), reason = ${JSON.stringify(reason)}::jsonb, version = version + 1
+    from starting where sessions.id = starting.id returning sessions.id, starting.status as before`.execute(trx)
+  const ids = rows.map(({ id }) => id)
   if (ids.length === 0) return
   await trx
     .deleteFrom('kernel_devices')
@@ -62,6 +68,6 @@ export async function requeueStarting(trx: Db): Promise<void> {
     .execute()
   await insertSessionEvents(
     trx,
-    ids.map(sessionId => ({ sessionId, kernelId: null, from: null, to: 'PENDING', reason, actor: null })),
+    rows.map(({ id, before }) => ({ sessionId: id, kernelId: null, from: before, to: 'PENDING', reason, actor: null })),
   )
 }

@@ -83,7 +83,7 @@ test.each([
     'webhook_owner',
     'webhookOwner',
     '/account',
-    'The webhook gpu-1 was switched off, because you may not administer what it tells of any more.',
+    'The webhook gpu-1 was switched off, because its owner may not administer what it tells of any more.',
   ],
   ['host_well', 'hostWell', '/admin/agents', 'Sessions can start on the host gpu-1 again.'],
 ] as const)(

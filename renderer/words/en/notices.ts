@@ -18,7 +18,7 @@ const en = {
   hostUpdate: 'The update of the host {name} failed. See why in Agents.',
   webhookFailing: 'An event could not be sent to the webhook {name} for a day, and was given up. See why in Webhooks.',
   webhookOff: 'The webhook {name} was switched off: its receiver takes no events. See why in Webhooks.',
-  webhookOwner: 'The webhook {name} was switched off, because you may not administer what it tells of any more.',
+  webhookOwner: 'The webhook {name} was switched off, because its owner may not administer what it tells of any more.',
   hostWell: 'Sessions can start on the host {name} again.',
   told_own_keypair_made: 'The access key {name} was made in your account. Delete it if this was not you.',
   told_own_keypair_activated: 'The access key {name} of your account was activated. Delete it if this was not you.',

@@ -19,7 +19,7 @@ export default {
   hostUpdate: '{name} 호스트의 업데이트가 실패했습니다. 에이전트 페이지에서 원인을 확인하세요.',
   webhookFailing: '{name} 웹훅에 하루 동안 이벤트를 보내지 못해 포기했습니다. 웹훅 페이지에서 원인을 확인하세요.',
   webhookOff: '{name} 웹훅이 꺼졌습니다. 수신 측이 이벤트를 받지 않습니다. 웹훅 페이지에서 원인을 확인하세요.',
-  webhookOwner: '{name} 웹훅이 꺼졌습니다. 더 이상 해당 대상을 관리할 권한이 없습니다.',
+  webhookOwner: '{name} 웹훅이 꺼졌습니다. 소유자에게 더 이상 관리 권한이 없습니다.',
   hostWell: '{name} 호스트에서 다시 세션을 시작할 수 있습니다.',
   told_own_keypair_made: '내 계정에 만들어진 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
   told_own_keypair_activated: '내 계정에서 활성화된 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',

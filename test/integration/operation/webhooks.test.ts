@@ -4,6 +4,7 @@ import { because, type NewWebhook, type WebhookDelivery, WEBHOOK_EVENTS, type We
 import { startSessionsCluster, type SessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { trimDeliveries } from '../../../manager/store/operation/webhook-deliveries.ts'
+import { requeueStarting } from '../../../manager/store/operation/pause.ts'
 import { writeHostEvent } from '../../../manager/store/operation/webhook-events.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { ACCEPTS, startWebhookReceiver, verifyEvent, type WebhookReceiver } from '../../fixtures/webhook-receiver.ts'
@@ -253,9 +254,10 @@ test('a long wait is told once, and a limit once for all sessions that wait for 
   await vi.waitFor(() => expect(receiver.of('session.waiting')).toHaveLength(1), PATIENT)
   expect(receiver.of('session.waiting')[0]?.json).toMatchObject({ data: { session: { name: 'waits-long' } } })
   const projectId = await defaultProject()
-  await cluster.join()
+  // Before a host takes sessions: otherwise those that wait might start on it first.
   await cluster.api.updateGroup({ params: { id: projectId }, body: { limits: { cpu: '0' } } })
   try {
+    await cluster.join()
     for (const name of ['over-1', 'over-2']) await cluster.launch({ name }).catch(() => undefined)
     await vi.waitFor(() => expect(receiver.of('limit.reached')).toHaveLength(1), PATIENT)
     expect(receiver.of('limit.reached')[0]?.json).toMatchObject({ data: { limit: 'project' } })
@@ -309,6 +311,20 @@ test('events of the time when the manager was away are sent after it', async () 
   if (delivery?.status === 'failed')
     await cluster.api.resendWebhookDelivery({ params: { id, deliveryId: delivery.id } })
   await vi.waitFor(async () => expect(await logOf(id)).toMatchObject([{ status: 'delivered' }]), PATIENT)
+})
+
+test('a session that waits again after a restore is not told as launched', async () => {
+  await hook({ events: ['session.launched'] })
+  const { id } = await launchWaiting()
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  const told = await store.transaction(async trx => {
+    await trx.updateTable('sessions').set({ status: 'PREPARING' }).where('id', '=', id).execute()
+    await requeueStarting(trx)
+    return trx.selectFrom('webhook_deliveries').select('event').execute()
+  })
+  expect(told).toEqual([{ event: 'session.launched' }])
+  const { items } = await cluster.api.listSessionEvents({ params: { id } })
+  expect(items.at(-1)).toMatchObject({ from: 'PREPARING', to: 'PENDING' })
 })
 
 test('an event that was written while its webhook was switched off is dropped', async () => {
