@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isPrivateAddress } from './private-addresses.ts'
+import { isOwnAddress, isPrivateAddress } from './private-addresses.ts'
 
 test.each([
   '0.0.0.0',
@@ -37,3 +37,13 @@ test.each([
   '64:ff9b::8.8.8.8',
   'hooks.example.org',
 ])('%s is public, or a name', address => expect(isPrivateAddress(address)).toBe(false))
+
+test.each([
+  ['127.0.0.1', true],
+  ['[::ffff:127.0.0.1]', true],
+  ['127.0.0.2', false],
+  ['8.8.8.8', false],
+  ['hooks.example.org', false],
+])('whether %s is an address of this machine: %s', (address, expected) =>
+  expect(isOwnAddress(address)).toBe(expected),
+)

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
 
 /**
  * Addresses that are not of the public Internet, or that lead elsewhere than they say: private networks, this machine, links, tests,
@@ -45,8 +46,21 @@ for (const [net, bits] of V4) {
 for (const [net, bits] of V6) PRIVATE.addSubnet(net, bits, 'ipv6')
 
 /** Whether the host of a URL is such an address. False for a name, whose addresses are checked when it is looked up. */
-export function isPrivateAddress(host: string): boolean {
+export const isPrivateAddress = (host: string): boolean => isIn(PRIVATE, host)
+
+/**
+ * Whether the host of a URL is an address of this machine, be it public: what leads there from here passes no firewall in front of the
+ * machine. Addresses are read each time, because they change.
+ */
+export function isOwnAddress(host: string): boolean {
+  const own = new BlockList()
+  for (const { address, family } of Object.values(networkInterfaces()).flatMap(all => all ?? []))
+    own.addAddress(address, family === 'IPv4' ? 'ipv4' : 'ipv6')
+  return isIn(own, host)
+}
+
+function isIn(list: BlockList, host: string): boolean {
   const address = host.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
   const version = isIP(address)
-  return version !== 0 && PRIVATE.check(address, version === 4 ? 'ipv4' : 'ipv6')
+  return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
 }

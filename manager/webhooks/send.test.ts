@@ -29,7 +29,7 @@ afterAll(() => {
 function sending(...answers: string[][]) {
   return sendingWithin({}, ...answers)
 }
-function sendingWithin(limits: Pick<SendOptions, 'giveUpMs' | 'answerMs'>, ...answers: string[][]) {
+function sendingWithin(limits: Omit<SendOptions, 'find'>, ...answers: string[][]) {
   let asked = 0
   const find = (_host: string, _options: object, done: (error: null, addresses: LookupAddress[]) => void): void => {
     const addresses = answers[Math.min(asked++, answers.length - 1)] ?? []
@@ -55,6 +55,12 @@ test.each([['127.0.0.1'], ['10.0.0.1'], ['8.8.8.8', '192.168.0.1'], ['fd00::1'],
     expect(requests).toBe(before)
   },
 )
+
+test('a public address of this machine is not connected to, which a firewall in front of it may protect', async () => {
+  const isOwn = (address: string) => address === '9.9.9.9'
+  expect(await sendingWithin({ isOwn }, ['9.9.9.9'])('hooks.example.org')).toMatchObject({ fault: 'address_refused' })
+  expect(await sendingWithin({ isOwn })('9.9.9.9')).toMatchObject({ fault: 'address_refused' })
+})
 
 test('a name that a superadmin allows may be private, another one not, and no name may lead to credentials of a cloud', async () => {
   const allowed = ['hooks.lab.example']

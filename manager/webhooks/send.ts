@@ -1,6 +1,6 @@
 import { WEBHOOK_ANSWER_BYTES, type WebhookFault } from '#manager/contract'
 import { createGuardedFetch, type GuardedFetchOptions, RefusedAddress } from '../outgoing/guarded-fetch.ts'
-import { isPrivateAddress } from '../outgoing/private-addresses.ts'
+import { isOwnAddress, isPrivateAddress } from '../outgoing/private-addresses.ts'
 import { type Attempt } from '../store/operation/webhook-deliveries.ts'
 import { type SignedMessage, signatureOf } from './sign.ts'
 
@@ -30,15 +30,16 @@ const ANSWER_MS = 2_000
  * Sends one message to the address of a webhook.
  *
  * Threat model: administrators of a domain choose the address and read the beginning of the answer, so this must not reach what only this
- * machine can reach. The connection goes to exactly the addresses that were judged: a name with one private address is refused unless a
- * superadmin allows the name, and those where clouds hand out credentials are refused always. Redirects are not followed. Bytes and time of
- * an answer are limited; a receiver cannot hold more than one connection.
+ * machine can reach: private addresses, and its own. The connection goes to exactly the addresses that were judged: a name with one such
+ * address is refused unless a superadmin allows the name, and those where clouds hand out credentials are refused always. Redirects are not
+ * followed. Bytes and time of an answer are limited; a receiver cannot hold more than one connection.
  */
 export type SendMessage = (message: Message, allowed: Allowed, signal: AbortSignal) => Promise<Sent>
 
 export interface SendOptions extends Pick<GuardedFetchOptions, 'find'> {
   readonly giveUpMs?: number | undefined
   readonly answerMs?: number | undefined
+  readonly isOwn?: typeof isOwnAddress
 }
 
 /** @param options only tests pass them */
@@ -46,6 +47,7 @@ export function createSendMessage({
   find,
   giveUpMs = GIVE_UP_MS,
   answerMs = ANSWER_MS,
+  isOwn = isOwnAddress,
 }: SendOptions = {}): SendMessage {
   // Replaced before every message; names are judged when they are looked up.
   let hosts: ReadonlySet<string> = new Set()
@@ -53,7 +55,7 @@ export function createSendMessage({
   const fetch = createGuardedFetch({
     ...(find ? { find } : {}),
     keepAlive: false,
-    refuses: (host, address) => !isAllowed(host) && isPrivateAddress(address),
+    refuses: (host, address) => !isAllowed(host) && (isPrivateAddress(address) || isOwn(address)),
   })
 
   return async (message, allowed, signal) => {

@@ -313,6 +313,12 @@ test('events of the time when the manager was away are sent after it', async () 
   await vi.waitFor(async () => expect(await logOf(id)).toMatchObject([{ status: 'delivered' }]), PATIENT)
 })
 
+test('a test of a webhook that is deleted meanwhile finds no webhook', async () => {
+  const { id } = await hook()
+  receiver.behave(response => void cluster.api.deleteWebhook({ params: { id } }).then(() => ACCEPTS(response)))
+  await expect(cluster.api.testWebhook({ params: { id } })).rejects.toMatchObject({ code: 'webhook_not_found' })
+})
+
 test('a session that waits again after a restore is not told as launched', async () => {
   await hook({ events: ['session.launched'] })
   const { id } = await launchWaiting()
