@@ -35,6 +35,7 @@ import {
   type WebhookRow,
 } from '../store/operation/webhooks.ts'
 import { type Db } from '../store/schema.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
 import { messageIdOf, type SendOne } from './deliveries.ts'
 import { newSecret } from './sign.ts'
@@ -171,7 +172,13 @@ export function createWebhooks({ store, box, settings, sendOne, onDue }: Webhook
         data: { webhook: row.name, project: row.project, sentBy: caller.email },
       }
       const test = { id: newUuid(), webhookId: id, event: WEBHOOK_TEST, payload }
-      return toDelivery(await insertTest(db, test, await sendOne(row, test)))
+      const sent = await sendOne(row, test)
+      return toDelivery(
+        await insertTest(db, test, sent).catch((error: unknown) => {
+          if (isForeignKeyViolation(error)) throw new AppError('webhook_not_found', { id })
+          throw error
+        }),
+      )
     },
 
     async deliveries(caller, id, { limit, cursor }) {
