@@ -108,7 +108,7 @@ export const messageIdOf = (deliveryId: string): string => `msg_${deliveryId}`
 
 /** Whether the owner may administer what the webhook tells of, now. */
 function isOwned(row: WebhookRow): boolean {
-  if (row.owner_active !== true || row.owner_role === null || row.owner_domain === null) return false
+  if (row.owner_holds !== true || row.owner_role === null || row.owner_domain === null) return false
   const owner = { role: row.owner_role, domain: row.owner_domain }
   return row.group_id === null ? owner.role === 'superadmin' : row.domain !== null && administers(owner, row.domain)
 }

@@ -28,10 +28,10 @@ export function createTellOwner(
   deps: TellDeps & { readonly mailer: Pick<Mailer, 'post'>; readonly events: EventPublisher },
 ): TellOwner {
   const { store, settings, mailer, events } = deps
-  return async ({ name, owner_id, owner_email, owner_active }, about, isDue) => {
+  return async ({ name, owner_id, owner_email, owner_holds }, about, isDue) => {
     const text = TEXTS[about](name)
     const mail = (to: string, publicUrl: string) => webhookMail(to, { text, publicUrl })
-    if (owner_id === null || owner_email === null || owner_active !== true) {
+    if (owner_id === null || owner_email === null || owner_holds !== true) {
       await tellSuperadmins(deps, { about, text, detail: name, mail, isDue })
       return
     }

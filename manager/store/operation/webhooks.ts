@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type GroupId, type Role, type UserId, type Webhook } from '#manager/contract'
+import { accountHolds } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 import { type WebhooksTable } from '../tables/webhooks.ts'
 
@@ -10,7 +11,8 @@ export type WebhookRow = Selectable<WebhooksTable> & {
   readonly owner_email: string | null
   readonly owner_role: Role | null
   readonly owner_domain: string | null
-  readonly owner_active: boolean | null
+  /** Whether the account of the owner and its domain are active; not true if the account is gone. */
+  readonly owner_holds: boolean | null
   readonly waiting: number
 }
 
@@ -26,7 +28,7 @@ const rows = (db: Db) =>
       'u.email as owner_email',
       'u.role as owner_role',
       'u.domain as owner_domain',
-      'u.active as owner_active',
+      accountHolds('u').as('owner_holds'),
     ])
     .select(eb =>
       eb

@@ -2,6 +2,7 @@ import { type KyselyPlugin } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { because, type NewWebhook, type WebhookDelivery, WEBHOOK_EVENTS, type WebhookSpec } from '#manager/contract'
 import { startSessionsCluster, type SessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { newUuid } from '../../../manager/store/new-id.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { trimDeliveries } from '../../../manager/store/operation/webhook-deliveries.ts'
 import { requeueStarting } from '../../../manager/store/operation/pause.ts'
@@ -185,6 +186,27 @@ test('the right of the owner is read when an event is sent: without it the webho
   await cluster.api.updateWebhook({ params: { id: webhook?.id ?? '' }, body: { active: true } })
   await launchWaiting()
   await vi.waitFor(() => expect(receiver.of('session.launched')).toHaveLength(1), PATIENT)
+})
+
+test('an owner whose domain was deactivated gets no events', async () => {
+  const domain = `lab-${crypto.randomUUID().slice(0, 8)}`
+  await cluster.api.createDomain({ body: { name: domain } })
+  const { id: projectId } = await cluster.api.createGroup({ body: { name: 'vision', domain } })
+  const admin = await cluster.addUser(`${domain}@example.org`, { role: 'domain_admin', domain })
+  const { id } = await hook({ projectId, events: ['session.ended'] }, admin)
+  await cluster.api.updateDomain({ params: { name: domain }, body: { active: false } })
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  const delivery = { id: newUuid(), webhook_id: id, event: 'session.ended', payload: '{}' }
+  await store.db
+    .insertInto('webhook_deliveries')
+    .values({ ...delivery, next_at: new Date() })
+    .execute()
+  await vi.waitFor(
+    async () => expect((await cluster.api.listWebhooks()).items[0]).toMatchObject({ active: false, off: 'owner' }),
+    PATIENT,
+  )
+  expect(receiver.events).toEqual([])
+  expect((await cluster.api.listMessages()).items[0]).toMatchObject({ about: 'webhook_owner' })
 })
 
 test('addresses of private networks and of clouds are refused, written out, by name, and without encryption', async () => {
