@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Cidr, formatCidr } from './subnets.ts'
+import { type Cidr, formatCidr, SESSION_BITS } from './subnets.ts'
 import { VXLAN_PORT } from './vxlan-port.ts'
 
 export interface FirewallSpec {
@@ -38,8 +38,6 @@ const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
  * and refuses new ones of everybody when it is full.
  */
 const MOST_CONNECTIONS = 8_192
-/** Each session has a network of its own, of this size. */
-const SESSION_BITS = 28
 
 /**
  * Bridges of sessions without network, and of those with an allow list. Their rules name bridges by these prefixes, so they are in place

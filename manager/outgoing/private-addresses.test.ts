@@ -44,6 +44,4 @@ test.each([
   ['127.0.0.2', false],
   ['8.8.8.8', false],
   ['hooks.example.org', false],
-])('whether %s is an address of this machine: %s', (address, expected) =>
-  expect(isOwnAddress(address)).toBe(expected),
-)
+])('whether %s is an address of this machine: %s', (address, expected) => expect(isOwnAddress(address)).toBe(expected))

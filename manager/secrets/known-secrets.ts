@@ -8,7 +8,7 @@ export async function readKnownSecrets(db: Db, box: SecretBox): Promise<string[]
     db.selectFrom('settings').select('value').where('key', '=', 'smtp_password').executeTakeFirst(),
     db.selectFrom('registries').select(['name', 'sealed_password']).execute(),
     db.selectFrom('sign_in_providers').select(['id', 'sealed_secret']).execute(),
-    db.selectFrom('webhooks').select(['id', 'sealed_url', 'sealed_secret']).execute(),
+    db.selectFrom('webhooks').select(['id', 'sealed_url', 'sealed_secret', 'sealed_old_secret']).execute(),
   ])
   return [
     ...(typeof smtp?.value === 'string' ? [box.open(smtp.value, SMTP_PASSWORD_CONTEXT)] : []),
@@ -19,6 +19,7 @@ export async function readKnownSecrets(db: Db, box: SecretBox): Promise<string[]
     ...webhooks.flatMap(row => [
       box.open(row.sealed_url, webhookUrlContext(row.id)),
       box.open(row.sealed_secret, webhookSecretContext(row.id)),
+      ...(row.sealed_old_secret === null ? [] : [box.open(row.sealed_old_secret, webhookSecretContext(row.id))]),
     ]),
   ]
 }
