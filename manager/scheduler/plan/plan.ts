@@ -327,11 +327,14 @@ export class Pass {
     return ids.flatMap(id => this.#byId.get(id) ?? [])
   }
 
-  /** The agent of the reservation while it is briefly disconnected, like all agents just after a manager has started. */
+  /**
+   * The agent of the reservation while it is briefly disconnected, like all agents just after a manager has started. Which storages it has,
+   * and whether it keeps sessions in, is not known then.
+   */
   #awaitedFor(holder: PendingSession, { agentId }: Pick<Reservation, 'agentId'>): AgentCapacities | undefined {
     const capacities = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
     return capacities && isAwaited(capacities.agent, this.#snapshot.options)
-      ? ableAgents({ ...holder, storage: undefined }, [capacities])[0]
+      ? ableAgents({ ...holder, storage: undefined, restricted: undefined }, [capacities])[0]
       : undefined
   }
 

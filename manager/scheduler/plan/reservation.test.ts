@@ -146,6 +146,15 @@ describe('the one reservation', () => {
       }
     })
 
+    test('a brief absence keeps the reservation of a session with an allow list, though nothing is known then of the rules of its host', () => {
+      const restricted = { ...large, restricted: true }
+      const restricting = { ...other, restricts: true }
+      for (const agents of [[away], [away, restricting]])
+        expect(pass(agents, [restricted]).reservation).toBe(reservation)
+      const lax = { ...halfBusy(NOW + MINUTE), restricts: false }
+      expect(pass([lax, restricting], [restricted]).reservation?.agentId).toBe(agentId(2))
+    })
+
     test('a brief absence does not keep sessions from another agent', () => {
       const free = anAgent(2, { cpu: 8000, 'cuda.device': 4 })
       const small = aSession(2, { cpu: 1000, 'cuda.device': 1 }, { enqueuedAt: NOW })
