@@ -103,6 +103,16 @@ export function createStart(deps: StartDeps) {
     }
   }
 
+  /** What an agent has reported is forgotten when it goes away; the start then waits for it. @throws AppError `agent_unreachable` */
+  function requireReady(agentId: AgentId): void {
+    if (!agents.isReady(agentId)) throw new AppError('agent_unreachable', { agentId })
+  }
+
+  function clusterAddress(agentId: AgentId): string | undefined {
+    requireReady(agentId)
+    return agents.clusterAddress(agentId)
+  }
+
   /** Reads the parts of the requests that no other process changes while the session starts. */
   async function readFacts(session: OwnedSessionRow, kernels: readonly KernelRow[]) {
     const [held, foldersOf, startFiles, environ, grant, cluster] = await allDone([
@@ -114,7 +124,7 @@ export function createStart(deps: StartDeps) {
       deps.startFiles.of(session),
       findVariables(store.db, session.id),
       findGrant(store.db, session.id),
-      Promise.resolve(clusterNetworkOf(session, kernels, deps.agents)),
+      Promise.resolve(clusterNetworkOf(session, kernels, { clusterAddress })),
     ])
     const devices = Map.groupBy(held, device => device.kernel_id)
     return { devices, environ, folders: foldersOf.get(session.id) ?? [], startFiles, grant, cluster }
@@ -151,8 +161,10 @@ export function createStart(deps: StartDeps) {
         pull.manifestDigest,
       )
       // An agent of an earlier version does not know the field: it would give the session its host's network.
-      if (unsigned.allowedNames && !agents.restricts(agentId))
+      if (unsigned.allowedNames && !agents.restricts(agentId)) {
+        requireReady(agentId)
         throw new AppError('network_not_enforceable', because('host_does_not_restrict'))
+      }
       const isOnly = session.cluster_size === 1
       const spec = {
         ...unsigned,

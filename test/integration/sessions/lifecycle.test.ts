@@ -82,6 +82,24 @@ test('the next attempt is sent although an earlier one is still being prepared',
   await expect.poll(attempts).toEqual([2])
 })
 
+test('a host that goes away during a start has not stopped keeping sessions in: the start waits for it', async () => {
+  let isHere = true
+  const agents = { isReady: () => isHere, restricts: () => false, request: never } as unknown as LifecycleDeps['agents']
+  const { lifecycle, status } = lifecycleOn({
+    agents,
+    pullOf() {
+      isHere = false
+      return Promise.resolve({})
+    },
+  })
+  const { id, kernelId, place } = await waiting({ allowedNames: ['pypi.org'] })
+  await place()
+  lifecycle.start(id)
+  await expect.poll(() => isHere).toBe(false)
+  await expect.poll(() => lifecycle.startInFlight(kernelId)).toBeUndefined()
+  expect(await status(id)).toBe('PREPARING')
+})
+
 test('a session whose container runs is not started again when recording that failed', async () => {
   const events = { publish: () => undefined, publishStats: () => undefined }
   const changes = createSessionChanges({ store, events })
