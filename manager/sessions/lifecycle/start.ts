@@ -103,7 +103,7 @@ export function createStart(deps: StartDeps) {
     }
   }
 
-  /** What an agent has reported is forgotten when it goes away; the start then waits for it. @throws AppError `agent_unreachable` */
+  /** Reports of an agent are forgotten when it goes away; the start then waits for it. @throws AppError `agent_unreachable` */
   function requireReady(agentId: AgentId): void {
     if (!agents.isReady(agentId)) throw new AppError('agent_unreachable', { agentId })
   }
