@@ -16,15 +16,17 @@ const kernelsOf = (roles: readonly string[]) =>
 const VSelect = defineComponent({
   props: { items: { type: Array, required: true }, modelValue: null },
   emits: ['update:modelValue'],
-  setup: (props, { emit, attrs }) => () =>
-    h('button', { 'aria-label': attrs['aria-label'], onClick: () => emit('update:modelValue', props.items.at(-1)) }),
+  setup:
+    (props, { emit, attrs }) =>
+    () =>
+      h('button', { 'aria-label': attrs['aria-label'], onClick: () => emit('update:modelValue', props.items.at(-1)) }),
 })
 
 test('the container whose log was chosen is asked for only in sessions that have it', async () => {
   const asked: unknown[] = []
   const api = {
-    getSessionLogs: ({ params: { id }, query: { kernel } }: Parameters<Services['api']['getSessionLogs']>[0]) =>
-      Promise.resolve(void asked.push([id, kernel])),
+    getSessionLogs: ({ params: { id }, query }: Parameters<Services['api']['getSessionLogs']>[0]) =>
+      Promise.resolve(void asked.push([id, query?.kernel])),
   }
   const session = shallowRef<Session>(aSession(1, { kernels: kernelsOf(['main1', 'sub1']) }))
   const app = createApp({ render: () => h(LogsTab, { session: session.value }) })
