@@ -47,6 +47,7 @@ test('a domain admin sees the pages of the domain, a superadmin all', async () =
     'Credentials',
     'Projects',
     'Resource policies',
+    'Webhooks',
     'Audit log',
   ])
   expect(all).toEqual(

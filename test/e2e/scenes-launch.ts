@@ -68,6 +68,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
   },
   {
     name: 'launch-network',
+    alike: true,
     path: '/sessions',
     async act(page) {
       await button(page, 'New session').click()

@@ -128,7 +128,7 @@ export const TOLD_PAGES = [
     path: `/admin/agents/${agentId(4)}`,
     korean: [
       'root로 실행되지 않아',
-      '서명이 없습니다',
+      '서명이 없거나',
       '메모리 한도를 시험하지 못했습니다',
       '아직 사용하는 세션이 있습니다',
     ],

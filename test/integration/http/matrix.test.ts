@@ -47,8 +47,10 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   accessToken: 'access_token_not_found',
   webhook: 'webhook_not_found',
 }
-/** Terminal, apps, keys and files, tags and sharing: only for the owner. */
+/** Terminal, apps, keys and files, tags, sharing and log: only for the owner, who may let administrators read the log. */
 const ENTERS: readonly string[] = [
+  'getSessionLogs',
+  'readSessionLog',
   'getSshAccess',
   'createGrant',
   'startApp',

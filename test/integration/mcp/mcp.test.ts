@@ -75,7 +75,7 @@ describe.each(TRANSPORTS)('tools over %s', name => {
     const id = idIn(answer)
     expect(await agent.call('launch_session', SMALL)).toMatchObject({
       isError: true,
-      text: expect.stringContaining('1 sessions at once') as string,
+      text: expect.stringContaining('1 session at once') as string,
     })
     expect((await agent.call('wait_for_session', { session: id })).answer).toMatchObject({
       reached: true,

@@ -126,10 +126,12 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, backend) 
     expect(restoredContent.settings?.filter(isNew)).toHaveLength(2)
     const settings = restoredContent.settings?.filter(row => !isNew(row))
     // Compared separately: single-use things have ended.
-    const { invitations, users } = restoredContent
+    const { invitations, users, folder_invitations } = restoredContent
     expect(invitations).toHaveLength(content.invitations?.length ?? -1)
     expect(users).toHaveLength(content.users?.length ?? -1)
-    expect({ ...restoredContent, settings, invitations, users }).toEqual({ ...content, invitations, users })
+    expect(folder_invitations).toHaveLength(content.folder_invitations?.length ?? -1)
+    const ended = { invitations, users, folder_invitations }
+    expect({ ...restoredContent, settings, ...ended }).toEqual({ ...content, ...ended })
 
     await using restored = await startTestManager({ dataDir: otherDir, databaseUrl: otherUrl, port })
     await expectNothingWorksTwice(restored, before.things)
