@@ -35,7 +35,7 @@ test('an admin adds a registry, rescans it and sets minimums; progress goes to s
   const scan = await berth(['admin', 'registry', 'rescan', '--json'])
   expect(scan).toMatchObject({ code: 0 })
   expect((JSON.parse(scan.out) as Task[])[0]).toMatchObject({ status: 'done', rescan: { images: 1 } })
-  expect(scan.err).toContain(`${cr.name}: 1/1 repositories, 1/1 tags, 1 images (done)`)
+  expect(scan.err).toContain(`${cr.name}: 1/1 repositories, 1/1 tags, 1 image (done)`)
   expect((await berth(['admin', 'registry', 'ls'])).out).toContain(cr.name)
   const tested = await berth(['admin', 'registry', 'test', cr.name])
   expect(tested.out).toBe(`${cr.name} answers with the stored user. It lists 1 repository at first; lab/r has 1 tag.\n`)
