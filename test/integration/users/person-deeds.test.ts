@@ -19,6 +19,8 @@ let person: { id: string; email: string }
 
 const PASSWORD = 'Chosen-by-other-1'
 const PROVIDER = { id: 'evil', name: 'Evil', issuer: 'https://id.example.org', clientId: 'berth', clientSecret: 'x' }
+/** A webhook whose receiver does not exist (RFC 2606). */
+const WEBHOOK = { name: 'evil', url: 'https://hooks.invalid/', events: ['session.ended' as const] }
 
 beforeAll(async () => {
   manager = await startTestManager()
@@ -84,6 +86,22 @@ const DEEDS: Partial<Record<RouteName, readonly (readonly [string, Act])[]>> = {
     ],
     ['who signs in with a password', api => api.updateSettings({ body: { passwordSignIn: 'everyone' } })],
   ],
+  createWebhook: [['a receiver of events', api => api.createWebhook({ body: WEBHOOK })]],
+  updateWebhook: [
+    ['another receiver', async api => api.updateWebhook({ ...(await aWebhook()), body: { url: WEBHOOK.url } })],
+  ],
+  rotateWebhookSecret: [['a secret', async api => api.rotateWebhookSecret(await aWebhook())]],
+  resendWebhookDelivery: [
+    [
+      'an event again',
+      async api => {
+        const { params } = await aWebhook()
+        const { id: deliveryId } = await admin.testWebhook({ params })
+        return api.resendWebhookDelivery({ params: { ...params, deliveryId } })
+      },
+    ],
+  ],
+  deleteWebhook: [['a webhook', async api => api.deleteWebhook(await aWebhook())]],
 }
 const MAY: readonly (readonly [string, Act])[] = [
   ['a user', api => api.createUser({ body: { email: fresh(), name: 'New', password: PASSWORD } })],
@@ -93,6 +111,10 @@ const MAY: readonly (readonly [string, Act])[] = [
   ['an announcement', api => api.updateSettings({ body: { announcement: 'Hello' } })],
 ]
 
+async function aWebhook() {
+  const { id } = await admin.createWebhook({ body: { ...WEBHOOK, name: `hook-${++number}` } })
+  return { params: { id } }
+}
 async function imported(api: ApiClient, role: string): Promise<void> {
   const { items } = await api.importUsers({ body: { rows: [{ email: fresh(), role }] } })
   const [item] = items
