@@ -131,7 +131,7 @@ const routes = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).map(([name, 
   const kind = KINDS.find(one => NAMES[one].test(route.path))
   return { name, route, kind }
 })
-/** Nobody is known who has not signed in: an object of anybody shows the refusal. */
+/** People who have not signed in are nobody's owner or admin: one object shows the refusal. */
 const relationsOf = (who: Who): readonly Relation[] => (who === 'anonymous' ? RELATIONS.slice(0, 1) : RELATIONS)
 const onObjects = routes.flatMap(({ name, route, kind }) =>
   kind ? WHO.flatMap(who => relationsOf(who).map(relation => ({ name, route, kind, who, relation }))) : [],
