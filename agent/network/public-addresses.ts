@@ -1,38 +1,10 @@
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { type AddressBlock, SPECIAL_GLOBAL_IPV6, SPECIAL_IPV4 } from '#base/special-addresses'
 import { type Cidr, formatAddress } from './subnets.ts'
 
-/** Blocks that are not of the public internet. @see IANA special-purpose address registries (RFC 6890 and later entries) */
-const SPECIAL_IPV4: readonly (readonly [string, number])[] = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-]
-/**
- * Only global unicast (2000::/3) is public. Of it, blocks that carry another address are left out too: Teredo and ORCHID (2001::/23),
- * documentation, 6to4.
- */
-const SPECIAL_IPV6: readonly (readonly [string, number])[] = [
-  ['::', 3],
-  ['4000::', 2],
-  ['8000::', 1],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-]
+/** Only global unicast (2000::/3) is public. */
+const SPECIAL_IPV6: readonly AddressBlock[] = [['::', 3], ['4000::', 2], ['8000::', 1], ...SPECIAL_GLOBAL_IPV6]
 
 /**
  * Says which addresses the proxy of sessions may connect to: those of the public internet, without the addresses of this host and what the

@@ -1,36 +1,13 @@
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { type AddressBlock, SPECIAL_GLOBAL_IPV6, SPECIAL_IPV4 } from '#base/special-addresses'
 
-/**
- * Addresses that are not of the public Internet, or that lead elsewhere than they say: private networks, this machine, links, tests,
- * multicast, and IPv4 addresses inside of IPv6 ones that are not checked as such.
- *
- * @see IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890)
- */
-const V4: readonly (readonly [string, number])[] = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-]
-const V6: readonly (readonly [string, number])[] = [
+/** Special blocks of IPv6: besides those of global unicast, private networks, this machine, links, multicast, and IPv4 inside of IPv6. */
+const V6: readonly AddressBlock[] = [
+  ...SPECIAL_GLOBAL_IPV6,
   ['::', 96],
   ['64:ff9b:1::', 48],
   ['100::', 64],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
   ['5f00::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
@@ -38,7 +15,7 @@ const V6: readonly (readonly [string, number])[] = [
   ['ff00::', 8],
 ]
 const PRIVATE = new BlockList()
-for (const [net, bits] of V4) {
+for (const [net, bits] of SPECIAL_IPV4) {
   PRIVATE.addSubnet(net, bits, 'ipv4')
   // The same address as translated by NAT64, whose prefix is 96 bits. RFC 6052
   PRIVATE.addSubnet(`64:ff9b::${net}`, 96 + bits, 'ipv6')
