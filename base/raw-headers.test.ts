@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bodyFraming, endToEnd, hasBody } from './headers.ts'
+import { bodyFraming, endToEnd, hasBody } from './raw-headers.ts'
 
 test('hop-by-hop fields, and those that Connection names, are not forwarded; others keep order and repetition', () => {
   const raw = [

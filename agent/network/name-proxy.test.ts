@@ -199,6 +199,15 @@ test('a body in chunks stays a body: the server sees one request', async () => {
   expect(asked.map(({ url, body }) => [url, body])).toEqual([['/', hidden]])
 })
 
+test('a body keeps its length, also where Connection names it: the server sees one request', async () => {
+  const { asked, port } = await serveHttp((_, _body, reply) => reply.end('once'))
+  const { ask } = await startProxy({ to: port })
+  const hidden = 'GET /hidden HTTP/1.1\r\nHost: evil.test\r\n\r\n'
+  const fields = `Host: a\r\nConnection: close, content-length\r\nContent-Length: ${hidden.length}`
+  expect(await ask(`GET http://example.org/ HTTP/1.1\r\n${fields}\r\n\r\n${hidden}`)).toMatch(/once/)
+  expect(asked.map(({ url, body }) => [url, body])).toEqual([['/', hidden]])
+})
+
 test('a request that is no HTTP, has two lengths or is too large is refused unread', async () => {
   const { ask, looked } = await startProxy()
   const start = 'POST http://example.org/ HTTP/1.1\r\nHost: example.org\r\n'

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { hangUp, reset } from '#base/hang-up'
+import { bodyFraming, endToEnd, mapHeaders, type RawHeaders } from '#base/raw-headers'
 import { AppError, because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { connectTarget, requestTarget, type Target, type TargetRefusal } from './allowed-target.ts'
@@ -61,19 +62,6 @@ const HEADERS_WITHIN_MS = 10_000
 const CONNECT_WITHIN_MS = 15_000
 /** A connection over which no byte comes for so long is ended. */
 const IDLE_MS = 10 * 60_000
-
-/** Fields about one connection only. @see RFC 9110, section 7.6.1 */
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]
 
 const WORDS: Record<TargetRefusal | 'unknown' | 'private' | 'away', readonly [status: number, text: string]> = {
   malformed: [400, 'The request names no host that can be reached.'],
@@ -203,7 +191,7 @@ export function createNameProxy(deps: NameProxyDeps): NameProxy {
         createConnection: () => outside,
         method: asked.method,
         path,
-        headers: [...passedOn(asked.rawHeaders), ...bodyOf(asked), 'Host', host, 'Connection', 'close'],
+        headers: [...passedOn(asked.rawHeaders), ...bodyFraming(asked.rawHeaders), 'Host', host, 'Connection', 'close'],
         setHost: false,
       })
       const replied = new Promise<IncomingMessage>((done, fail) => sent.once('response', done).once('error', fail))
@@ -297,16 +285,5 @@ function connected(open: () => Socket, signal: AbortSignal): Promise<Socket | un
   })
 }
 
-/** A body of unknown length stays one: sent without its frame, it would be read as another request. */
-const bodyOf = ({ headers }: IncomingMessage) =>
-  headers['transfer-encoding'] === undefined ? [] : ['Transfer-Encoding', 'chunked']
-
-/** Names and values in turn, without the fields about one connection, those that Connection names, and Host. */
-function passedOn(raw: readonly string[]): string[] {
-  const pairs = Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? '', raw[2 * index + 1] ?? ''])
-  const named = pairs.flatMap(([name = '', value = '']) =>
-    name.toLowerCase() === 'connection' ? value.split(',').map(word => word.trim().toLowerCase()) : [],
-  )
-  const dropped = new Set([...HOP_BY_HOP, ...named, 'host'])
-  return pairs.filter(([name = '']) => !dropped.has(name.toLowerCase())).flat()
-}
+/** Names and values in turn, without the fields about one connection and Host. */
+const passedOn = (raw: RawHeaders) => mapHeaders(endToEnd(raw), (name, value) => (name === 'host' ? undefined : value))

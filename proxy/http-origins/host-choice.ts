@@ -1,5 +1,5 @@
 import { type IncomingMessage } from 'node:http'
-import { mapHeaders, type RawHeaders } from '../http/headers.ts'
+import { mapHeaders, type RawHeaders } from '#base/raw-headers'
 
 /** Refusals of a name: Django has 400, MLflow, Vite and mitmweb 403, servers of MCP 421. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 421])

@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Connection, type Connections, type ConnectionUser, type Taker } from './connections.ts'
-import { endToEnd, type RawHeaders } from './headers.ts'
+import { endToEnd, type RawHeaders } from '#base/raw-headers'
 import { readPlainAnswer } from './plain-answer.ts'
 
 /** Parts with which a request is forwarded in the plain way. */

@@ -6,7 +6,7 @@ import { silentLog } from '../log.ts'
 import { createHttpServer } from './create-server.ts'
 import { forwardRequest, type Upstream } from './forward.ts'
 import { forwardUpgrade } from './forward-upgrade.ts'
-import { mapHeaders } from './headers.ts'
+import { mapHeaders } from '#base/raw-headers'
 import { answerRaw } from './raw-answer.ts'
 
 const servers: { close(): unknown }[] = []

@@ -8,7 +8,7 @@ import { Connections } from './connections.ts'
 import { createHttpServer } from './create-server.ts'
 import { forwardRequest, type Upstream } from './forward.ts'
 import { forwardUpgrade } from './forward-upgrade.ts'
-import { mapHeaders } from './headers.ts'
+import { mapHeaders } from '#base/raw-headers'
 import { answerRaw } from './raw-answer.ts'
 
 test.each([

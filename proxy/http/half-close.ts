@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
-import { hasBody } from './headers.ts'
+import { hasBody } from '#base/raw-headers'
 
 /** Node reads this property of its server; its types do not know it. */
 interface HalfOpen {

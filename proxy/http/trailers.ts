@@ -1,5 +1,5 @@
 import { type IncomingMessage } from 'node:http'
-import { type RawHeaders } from './headers.ts'
+import { type RawHeaders } from '#base/raw-headers'
 
 /** The part of Node's outgoing messages that a forwarder of trailers needs. */
 interface TakesTrailers {

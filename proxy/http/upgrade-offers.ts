@@ -1,5 +1,5 @@
 import { type IncomingMessage } from 'node:http'
-import { hasBody } from './headers.ts'
+import { hasBody } from '#base/raw-headers'
 
 /**
  * Names of protocols that are never tunnelled. They are other forms of HTTP, or TLS around it: later requests would pass neither the gate

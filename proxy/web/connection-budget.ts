@@ -3,7 +3,7 @@ import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { reset } from '#base/hang-up'
 import { networksOf } from '#base/network-of'
-import { hasBody } from '../http/headers.ts'
+import { hasBody } from '#base/raw-headers'
 import { whenSwitched } from '../http/switched.ts'
 
 /** Bounds the memory of connections, from their beginning to their end, or until they are tunnels. */

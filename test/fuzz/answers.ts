@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { Connections } from '../../proxy/http/connections.ts'
 import { createHttpServer } from '../../proxy/http/create-server.ts'
 import { forwardRequest, type Upstream } from '../../proxy/http/forward.ts'
-import { mapHeaders } from '../../proxy/http/headers.ts'
+import { mapHeaders } from '#base/raw-headers'
 import { silentLog } from '../../proxy/log.ts'
 import { type Random } from './random.ts'
 import { type FuzzTarget, within } from './target.ts'

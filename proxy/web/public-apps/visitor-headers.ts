@@ -1,5 +1,5 @@
 import { type AppsAddress, type Grant } from '#manager/contract'
-import { mapHeaders, type RawHeaders } from '../../http/headers.ts'
+import { mapHeaders, type RawHeaders } from '#base/raw-headers'
 
 /** Cookies of Berth: sign-ins at the console, apps that were opened on this computer, visits. No published app sees them. */
 const OURS = /^(__Host-|__Secure-)?berth_/
