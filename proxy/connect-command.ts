@@ -11,7 +11,7 @@ export interface CommandRoute {
 }
 
 /**
- * Opens the streams of an attached command, as one stream of frames (`manager/contract/command-stream.ts`). The command starts with it, and
+ * Opens the streams of an attached command, as one stream of frames (`manager/contract/sessions/command-stream.ts`). The command starts with it, and
  * is killed if it breaks.
  *
  * @throws AppError of the manager (`not_signed_in`, `session_not_running`, …); `unavailable`; the signal's reason

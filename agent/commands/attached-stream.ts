@@ -17,7 +17,7 @@ const MOST_UNREAD = 4 * 1024 * 1024
 export type StartAttached = (onOutput: (stream: CommandStream, bytes: Buffer) => void) => Promise<RunningCommand>
 
 /**
- * The session's end of an attached command: frames of `manager/contract/command-stream.ts`. Both directions have backpressure, so nothing is
+ * The session's end of an attached command: frames of `manager/contract/sessions/command-stream.ts`. Both directions have backpressure, so nothing is
  * lost or kept. A stream that breaks kills the command.
  */
 export function attachedStream(start: StartAttached): Duplex {

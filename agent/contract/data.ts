@@ -47,7 +47,7 @@ export const DataHeader = z.discriminatedUnion('kind', [
     cols: z.int().min(1).max(1000),
     rows: z.int().min(1).max(1000),
   }),
-  /** The streams of an attached command, in the frames of `manager/contract/command-stream.ts`. */
+  /** The streams of an attached command, in the frames of `manager/contract/sessions/command-stream.ts`. */
   z.object({ kind: z.literal('command'), kernelId: KernelId, commandId: CommandId }),
   /** The receiver of this agent gets its image over the socket. Older agents end it. */
   z.object({ kind: z.literal('take_image'), transferId: z.uuid() }),

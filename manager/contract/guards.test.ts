@@ -5,9 +5,9 @@ import { AppError, isProblem, toProblem } from './errors.ts'
 import { EventHint } from './events.ts'
 import { isEventHint, isSessionStats } from './guards.ts'
 import { SessionId } from './ids.ts'
-import { isSessionId } from './is-session-id.ts'
+import { isSessionId } from './sessions/is-session-id.ts'
 import { Problem } from './problem.ts'
-import { SessionStats } from './sessions.ts'
+import { SessionStats } from './sessions/sessions.ts'
 
 const ID = '0199a000-0000-7000-8000-00000000000a'
 const STATS = {

@@ -1,6 +1,6 @@
-import { type SessionGpu } from './agents.ts'
+import { type SessionGpu } from './agents/agents.ts'
 import { type EventHint, TOPICS } from './events.ts'
-import { type SessionStats } from './sessions.ts'
+import { type SessionStats } from './sessions/sessions.ts'
 import { isObject, isText } from '#base/shapes'
 
 /**

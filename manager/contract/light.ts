@@ -3,7 +3,7 @@
  * longer than all its other work. `test/integration/cli/stdio.test.ts` checks what it loads.
  */
 export * from './client/call-route.ts'
-export * from './command-stream.ts'
+export * from './sessions/command-stream.ts'
 export { type ADMINISTRATION_CAUSES } from './causes/administration.ts'
 export { type AGENT_CAUSES } from './causes/agent.ts'
 export {
@@ -20,12 +20,12 @@ export {
 } from './causes/causes.ts'
 export { type DOCTOR_CAUSES } from './causes/doctor.ts'
 export * from './errors.ts'
-export * from './grant-calls.ts'
+export * from './apps/grant-calls.ts'
 export { type HOST_CAUSES } from './causes/host.ts'
 export { type LOCAL_CAUSES } from './causes/local.ts'
-export { isSessionId } from './is-session-id.ts'
+export { isSessionId } from './sessions/is-session-id.ts'
 export { type SESSION_CAUSES } from './causes/session.ts'
-export * from './sftp.ts'
+export * from './storage/sftp.ts'
 export * from './client/sign-request.ts'
-export { isToken } from './token.ts'
+export { isToken } from './identity/token.ts'
 export * from './tunnel/index.ts'

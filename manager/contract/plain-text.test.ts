@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { type z } from 'zod'
-import { AuditFilter } from './audit.ts'
-import { DomainChange, GroupSpec } from './domains.ts'
-import { RegistrySpec } from './registries.ts'
+import { AuditFilter } from './operation/audit.ts'
+import { DomainChange, GroupSpec } from './identity/domains.ts'
+import { RegistrySpec } from './images/registries.ts'
 import { ROUTES } from './routes.ts'
-import { UserChange } from './users.ts'
+import { UserChange } from './identity/users.ts'
 
 const credentials = { email: 'ada@example.org', password: 'x' }
 

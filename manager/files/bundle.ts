@@ -15,7 +15,7 @@ interface Read {
 }
 
 /**
- * Writes a bundle of files (`contract/bundles.ts`), in the order of the paths. A file is read completely before its header is written, so
+ * Writes a bundle of files (`contract/storage/bundles.ts`), in the order of the paths. A file is read completely before its header is written, so
  * that a concurrent change cannot shift the following bytes.
  */
 export async function* bundleOf(

@@ -45,7 +45,7 @@ const MOST_PER_USER = 16
 const RETRY_AFTER_SECONDS = 2
 
 /**
- * Uploads of many small files in one request (`contract/bundles.ts`).
+ * Uploads of many small files in one request (`contract/storage/bundles.ts`).
  *
  * The files are collected in the directory of uploads, each under an id of its own. When the whole body has arrived, the file system is
  * synced once, the right to write is checked again, and each file is moved into the folder like other uploads: whole or not at all. No row

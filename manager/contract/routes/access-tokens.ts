@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { AccessToken, AccessTokenSpec, NewAccessToken } from '../access-tokens.ts'
-import { LoginId } from '../logins.ts'
+import { AccessToken, AccessTokenSpec, NewAccessToken } from '../identity/access-tokens.ts'
+import { LoginId } from '../identity/logins.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Access tokens for programs: each may do a part of what its owner may. */

@@ -18,7 +18,7 @@ import {
   SignUpSpec,
   TotpEnrolment,
   TotpStatus,
-} from '../accounts.ts'
+} from '../identity/accounts.ts'
 import { UserId } from '../ids.ts'
 import { PlainText, TextUpTo, TrimmedLines } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'

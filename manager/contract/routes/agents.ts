@@ -9,7 +9,7 @@ import {
   HostRemovalSpec,
   Resources,
   UnknownContainer,
-} from '../agents.ts'
+} from '../agents/agents.ts'
 import { AgentId, KernelId } from '../ids.ts'
 import { PlainText, TextUpTo, TextOf } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AUDIT_FORMATS, AuditEntry, AuditFilter, AuditSort } from '../audit.ts'
+import { AUDIT_FORMATS, AuditEntry, AuditFilter, AuditSort } from '../operation/audit.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** The audit log. A superadmin sees all entries, an admin of a domain those made in that domain's name. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { SecondFactor } from '../accounts.ts'
-import { Login, LoginId } from '../logins.ts'
+import { SecondFactor } from '../identity/accounts.ts'
+import { Login, LoginId } from '../identity/logins.ts'
 import { PlainText, TextUpTo } from '../plain-text.ts'
-import { Me } from '../users.ts'
-import { ConsoleVisit } from '../visits.ts'
+import { Me } from '../identity/users.ts'
+import { ConsoleVisit } from '../identity/visits.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Reply of every sign-in. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { BackupName, Backups } from '../backups.ts'
-import { Task } from '../tasks.ts'
+import { BackupName, Backups } from '../operation/backups.ts'
+import { Task } from '../operation/tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Backups of the database on the manager's computer. The settings decide when Berth makes them by itself. */

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { BUNDLE_CONTENT, BundleRequest, BundleResult } from '../bundles.ts'
+import { BUNDLE_CONTENT, BundleRequest, BundleResult } from '../storage/bundles.ts'
 import { FolderId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const folder = z.object({ id: FolderId })
 
-/** Many small files of a folder in one request; `contract/bundles.ts` describes the format. */
+/** Many small files of a folder in one request; `contract/storage/bundles.ts` describes the format. */
 export const BUNDLE_ROUTES = {
   uploadBundle: {
     method: 'POST',

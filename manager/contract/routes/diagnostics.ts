@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Diagnosis } from '../diagnostics.ts'
+import { Diagnosis } from '../operation/diagnostics.ts'
 import { AgentId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 

@@ -10,7 +10,7 @@ import {
   GroupSpec,
   Purge,
   Removed,
-} from '../domains.ts'
+} from '../identity/domains.ts'
 import { GroupId, UserId } from '../ids.ts'
 import { PlainText } from '../plain-text.ts'
 import { OptionalPage, pageOf, type RouteSpec } from './route-spec.ts'

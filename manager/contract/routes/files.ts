@@ -16,10 +16,10 @@ import {
   FileSearchQuery,
   FilesFound,
   FilesMoved,
-} from '../files.ts'
-import { FolderCloneSpec } from '../folders.ts'
+} from '../storage/files.ts'
+import { FolderCloneSpec } from '../storage/folders.ts'
 import { FolderId } from '../ids.ts'
-import { Task, TaskId } from '../tasks.ts'
+import { Task, TaskId } from '../operation/tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const named = z.object({ id: FolderId })

@@ -6,8 +6,8 @@ import {
   FolderPermissionChange,
   FolderShares,
   ReceivedFolderInvitation,
-} from '../folder-sharing.ts'
-import { Folder } from '../folders.ts'
+} from '../storage/folder-sharing.ts'
+import { Folder } from '../storage/folders.ts'
 import { FolderId, FolderInvitationId, UserId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Folder, FolderChange, FolderCount, FolderSpec, StorageHost } from '../folders.ts'
+import { Folder, FolderChange, FolderCount, FolderSpec, StorageHost } from '../storage/folders.ts'
 import { FolderId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { TextUpTo } from '../plain-text.ts'
-import { AppOptions } from '../app-options.ts'
-import { GRANT_CALLS } from '../grant-calls.ts'
-import { Grant } from '../grants.ts'
+import { AppOptions } from '../apps/app-options.ts'
+import { GRANT_CALLS } from '../apps/grant-calls.ts'
+import { Grant } from '../apps/grants.ts'
 import { SessionId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BootstrapScript, BootstrapScriptSpec, Dotfile, DotfileName, DotfileSpec } from '../home-files.ts'
+import { BootstrapScript, BootstrapScriptSpec, Dotfile, DotfileName, DotfileSpec } from '../storage/home-files.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const dotfiles = '/api/v1/me/dotfiles'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ImageDefaults, ImageDefaultsSpec } from '../image-defaults.ts'
+import { ImageDefaults, ImageDefaultsSpec } from '../images/image-defaults.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const path = '/api/v1/me/image-defaults'

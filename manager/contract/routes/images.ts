@@ -10,10 +10,10 @@ import {
   ImageSort,
   PullSpec,
   RemovalSpec,
-} from '../images.ts'
+} from '../images/images.ts'
 import { AgentId } from '../ids.ts'
 import { CauseFields } from '../causes/fields.ts'
-import { Task } from '../tasks.ts'
+import { Task } from '../operation/tasks.ts'
 import { PlainText } from '../plain-text.ts'
 import { OptionalPage, pageOf, type RouteSpec } from './route-spec.ts'
 

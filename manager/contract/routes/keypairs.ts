@@ -8,7 +8,7 @@ import {
   KeypairSpec,
   NewKeypair,
   UserKeypairSpec,
-} from '../keypairs.ts'
+} from '../identity/keypairs.ts'
 import { UserId } from '../ids.ts'
 import { PlainText } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TextOf } from '../plain-text.ts'
-import { CertificateReport, ConsoleCertificate } from '../certificates.ts'
-import { Manager, ManagerWarning, Versions } from '../managers.ts'
+import { CertificateReport, ConsoleCertificate } from '../operation/certificates.ts'
+import { Manager, ManagerWarning, Versions } from '../agents/managers.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** The manager processes themselves. */

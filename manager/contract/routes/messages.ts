@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Message, MessageSpec } from '../messages.ts'
+import { Message, MessageSpec } from '../identity/messages.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Messages of administrators to the owners of sessions. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { IdleGpuQuery, IdleOwner, IdleTotals, Overview } from '../overview.ts'
+import { IdleGpuQuery, IdleOwner, IdleTotals, Overview } from '../quotas/overview.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** The administrators' overview. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { TextOf, TextUpTo } from '../plain-text.ts'
-import { APP_PLACE, MOST_APP_PORTS } from '../apps-address.ts'
-import { Grant } from '../grants.ts'
+import { APP_PLACE, MOST_APP_PORTS } from '../apps/apps-address.ts'
+import { Grant } from '../apps/grants.ts'
 import { SessionId } from '../ids.ts'
-import { AdmittedVisitor, AppTicket, OpenAppSpec, OpenedApp, VisitorOfApp } from '../own-apps.ts'
+import { AdmittedVisitor, AppTicket, OpenAppSpec, OpenedApp, VisitorOfApp } from '../apps/own-apps.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const place = z.object({ place: TextOf(16, APP_PLACE) })

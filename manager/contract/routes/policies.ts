@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { PolicyHolder, ResourcePolicy, ResourcePolicyChange, ResourcePolicySpec } from '../policies.ts'
-import { ResourcePolicyName } from '../policy-name.ts'
+import { PolicyHolder, ResourcePolicy, ResourcePolicyChange, ResourcePolicySpec } from '../quotas/policies.ts'
+import { ResourcePolicyName } from '../quotas/policy-name.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const named = z.object({ name: ResourcePolicyName })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { TextUpTo } from '../plain-text.ts'
-import { Preset, PresetChange, PresetName, PresetSpec } from '../presets.ts'
+import { Preset, PresetChange, PresetName, PresetSpec } from '../quotas/presets.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const named = z.object({ name: PresetName })

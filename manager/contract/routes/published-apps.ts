@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { APP_PLACE } from '../apps-address.ts'
+import { APP_PLACE } from '../apps/apps-address.ts'
 import { TextUpTo, TextOf } from '../plain-text.ts'
-import { Grant } from '../grants.ts'
+import { Grant } from '../apps/grants.ts'
 import { SessionId } from '../ids.ts'
 import {
   EndedLinks,
@@ -11,7 +11,7 @@ import {
   PublishSpec,
   ServedApp,
   Visit,
-} from '../published-apps.ts'
+} from '../apps/published-apps.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Name of a published app, or its port. */

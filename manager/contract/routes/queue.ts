@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { PlainText } from '../plain-text.ts'
-import { QueueSort, Reservation } from '../queue.ts'
-import { ResourceGroupName } from '../resource-groups.ts'
-import { Session } from '../sessions.ts'
+import { QueueSort, Reservation } from '../sessions/queue.ts'
+import { ResourceGroupName } from '../agents/resource-groups.ts'
+import { Session } from '../sessions/sessions.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** The waiting sessions, as administrators see them. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Registry, RegistryChange, RegistryCheck, RegistryName, RegistrySpec } from '../registries.ts'
-import { Task, TaskId } from '../tasks.ts'
+import { Registry, RegistryChange, RegistryCheck, RegistryName, RegistrySpec } from '../images/registries.ts'
+import { Task, TaskId } from '../operation/tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Registries, and long-running tasks on images. */

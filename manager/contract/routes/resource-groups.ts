@@ -8,7 +8,7 @@ import {
   ResourceGroupChange,
   ResourceGroupName,
   ResourceGroupSpec,
-} from '../resource-groups.ts'
+} from '../agents/resource-groups.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const named = z.object({ name: ResourceGroupName })

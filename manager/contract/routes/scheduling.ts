@@ -1,4 +1,4 @@
-import { Scheduling } from '../scheduling.ts'
+import { Scheduling } from '../agents/scheduling.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** The switch for the whole scheduler. */

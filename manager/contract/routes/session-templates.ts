@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { SessionTemplate, TemplateName } from '../session-templates.ts'
-import { SessionSpec } from '../sessions.ts'
+import { SessionTemplate, TemplateName } from '../sessions/session-templates.ts'
+import { SessionSpec } from '../sessions/sessions.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const named = z.object({ name: TemplateName })

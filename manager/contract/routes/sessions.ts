@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { DomainName } from '../domains.ts'
-import { AccessKey } from '../keypairs.ts'
+import { DomainName } from '../identity/domains.ts'
+import { AccessKey } from '../identity/keypairs.ts'
 import {
   Command,
   CommandId,
@@ -9,14 +9,14 @@ import {
   CommandSpec,
   CommandStream,
   LONGEST_WAIT_SECONDS,
-} from '../commands.ts'
-import { FolderMountSpec } from '../folders.ts'
+} from '../sessions/commands.ts'
+import { FolderMountSpec } from '../storage/folders.ts'
 import { AgentId, FolderId, GroupId, SessionId, UserId } from '../ids.ts'
 import { DateTime, PlainText, TextUpTo, TrimmedLines, TrimmedText } from '../plain-text.ts'
-import { ResourceGroupName } from '../resource-groups.ts'
-import { SessionChange, SessionTag } from '../session-labels.ts'
-import { ImagePush, ImageRequest, SessionImage, SessionImageSpec } from '../session-images.ts'
-import { SessionShare, SessionShareSpec } from '../session-sharing.ts'
+import { ResourceGroupName } from '../agents/resource-groups.ts'
+import { SessionChange, SessionTag } from '../sessions/session-labels.ts'
+import { ImagePush, ImageRequest, SessionImage, SessionImageSpec } from '../sessions/session-images.ts'
+import { SessionShare, SessionShareSpec } from '../sessions/session-sharing.ts'
 import {
   Priority,
   LogPart,
@@ -30,9 +30,9 @@ import {
   SessionStats,
   SessionStatus,
   SshAccess,
-} from '../sessions.ts'
-import { Task } from '../tasks.ts'
-import { Notice, WhatIf } from '../what-if.ts'
+} from '../sessions/sessions.ts'
+import { Task } from '../operation/tasks.ts'
+import { Notice, WhatIf } from '../sessions/what-if.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const session = z.object({ id: SessionId })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MailAddress, TextUpTo } from '../plain-text.ts'
-import { Announcement } from '../announcement.ts'
-import { AuthOptions, SystemSettings, SystemSettingsChange } from '../settings.ts'
+import { Announcement } from '../operation/announcement.ts'
+import { AuthOptions, SystemSettings, SystemSettingsChange } from '../operation/settings.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Settings that a superadmin changes at runtime. */

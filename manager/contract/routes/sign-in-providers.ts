@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SecondFactor } from '../accounts.ts'
+import { SecondFactor } from '../identity/accounts.ts'
 import { UserId } from '../ids.ts'
 import { PlainText, TextUpTo } from '../plain-text.ts'
 import {
@@ -12,7 +12,7 @@ import {
   SignInProviderId,
   SignInProviderSpec,
   SsoReturn,
-} from '../sign-in-providers.ts'
+} from '../identity/sign-in-providers.ts'
 import { LoginReply } from './auth.ts'
 import { type RouteSpec } from './route-spec.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NewSshKeypair, SshKeypair, SshPublicKey } from '../ssh-keypair.ts'
+import { NewSshKeypair, SshKeypair, SshPublicKey } from '../identity/ssh-keypair.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const path = '/api/v1/me/ssh-keypair'

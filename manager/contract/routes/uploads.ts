@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { FolderId } from '../ids.ts'
-import { TUS_CONTENT, Upload, UploadFinish, UploadId } from '../uploads.ts'
+import { TUS_CONTENT, Upload, UploadFinish, UploadId } from '../storage/uploads.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const folder = z.object({ id: FolderId })
 const upload = z.object({ id: FolderId, uploadId: UploadId })
 
-/** Resumable uploads into a folder, by the tus protocol (`contract/uploads.ts` says which parts of it). */
+/** Resumable uploads into a folder, by the tus protocol (`contract/storage/uploads.ts` says which parts of it). */
 export const UPLOAD_ROUTES = {
   describeUploads: {
     method: 'OPTIONS',

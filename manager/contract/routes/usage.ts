@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TextUpTo } from '../plain-text.ts'
 import { GroupId, UserId } from '../ids.ts'
-import { LimitUse, LimitUseQuery, LimitUser } from '../limit-use.ts'
+import { LimitUse, LimitUseQuery, LimitUser } from '../quotas/limit-use.ts'
 import {
   Recalculation,
   ScopeUsage,
@@ -10,7 +10,7 @@ import {
   UsageReport,
   UsageReportQuery,
   UsageReports,
-} from '../usage.ts'
+} from '../quotas/usage.ts'
 import { OptionalPage, Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Limits, and the amounts held under them. */

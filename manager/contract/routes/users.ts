@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { ChangedUser } from '../accounts.ts'
-import { DomainName } from '../domains.ts'
+import { ChangedUser } from '../identity/accounts.ts'
+import { DomainName } from '../identity/domains.ts'
 import { GroupId, UserId } from '../ids.ts'
-import { Login } from '../logins.ts'
+import { Login } from '../identity/logins.ts'
 import { PlainText } from '../plain-text.ts'
-import { ResourcePolicyName } from '../policy-name.ts'
-import { UserImportReply, UserImportSpec } from '../user-import.ts'
-import { Role, User, UserChange, UserSort, UserSpec } from '../users.ts'
+import { ResourcePolicyName } from '../quotas/policy-name.ts'
+import { UserImportReply, UserImportSpec } from '../identity/user-import.ts'
+import { Role, User, UserChange, UserSort, UserSpec } from '../identity/users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Users, as an admin manages them. */

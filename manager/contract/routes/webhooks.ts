@@ -8,7 +8,7 @@ import {
   WebhookId,
   WebhookSecret,
   WebhookSpec,
-} from '../webhooks.ts'
+} from '../operation/webhooks.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const OfWebhook = z.object({ id: WebhookId })
