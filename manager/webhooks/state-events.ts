@@ -7,6 +7,8 @@ import { hasWebhooks, writeLimitEvents, writeWaitingEvents } from '../store/oper
 
 const EVERY_MS = 15_000
 const EVENTS_AT_ONCE = 500
+/** Long waits that one webhook is told of in an hour: more are a state of the whole queue, and keep a receiver from the other events. */
+const WAITS_IN_HOUR = 200
 /** A limit that sessions wait for is told of again after this time. */
 const LIMIT_AGAIN_HOURS = 6
 /** Deliveries that the log of one webhook keeps. */
@@ -24,7 +26,8 @@ export interface StateEventsDeps {
 export function startStateEvents({ store, jobLocks, onWritten, log, everyMs = EVERY_MS }: StateEventsDeps): Repeated {
   async function work(): Promise<void> {
     if (!(await jobLocks.take('webhooks')) || !(await hasWebhooks(store.db))) return
-    while ((await store.transaction(trx => writeWaitingEvents(trx, EVENTS_AT_ONCE))) === EVENTS_AT_ONCE);
+    const bounds = { limit: EVENTS_AT_ONCE, mostInHour: WAITS_IN_HOUR }
+    while ((await store.transaction(trx => writeWaitingEvents(trx, bounds))) === EVENTS_AT_ONCE);
     await store.transaction(trx => writeLimitEvents(trx, LIMIT_AGAIN_HOURS))
     await trimDeliveries(store.db, MOST_KEPT)
     onWritten()

@@ -21,7 +21,8 @@ interface NewDelivery {
 async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery[]): Promise<void> {
   if (deliveries.length === 0) return
   const lists = {
-    ids: deliveries.map(() => newUuid()),
+    // Events of one transaction are due at the same time, and are sent in the order of their ids.
+    ids: deliveries.map(() => newUuid()).toSorted(),
     webhooks: deliveries.map(({ webhookId }) => webhookId),
     events: deliveries.map(({ event }) => event),
     subjects: deliveries.map(({ subject = null }) => subject),
@@ -116,25 +117,32 @@ export async function writeSessionEvents(trx: Db, transitions: readonly SessionT
     return event === undefined ? [] : [{ ...one, event }]
   })
   if (told.length === 0) return
-  const { rows } = await sql<Facts & { event: WebhookEvent }>`
-    select e.event, ${FACTS}
+  const { rows } = await sql<Facts & { place: string }>`
+    select e.place, ${FACTS}
     from unnest(${told.map(({ sessionId }) => sessionId)}::uuid[], ${told.map(({ event }) => event)}::text[])
       with ordinality as e (id, event, place)
     join sessions s on s.id = e.id join webhooks w on ${WANTS} and e.event = any(w.events) ${PEOPLE}
     order by e.place`.execute(trx)
-  const reasons = new Map(told.map(({ sessionId, reason }) => [sessionId, reason]))
   await insertDeliveries(
     trx,
-    rows.map(row => ({
-      webhookId: row.webhook_id,
-      event: row.event,
-      at: row.now,
-      data: {
-        session: sessionOf(row),
-        reason: reasonFacts(reasons.get(row.id) ?? row.reason),
-        ...(row.event === 'session.ended' ? { exitCode: row.exit_code } : {}),
-      },
-    })),
+    rows.flatMap(row => {
+      // A session may have changed twice in this transaction, and its row has the last status alone.
+      const one = told[Number(row.place) - 1]
+      if (one === undefined) return []
+      const { event, to, reason } = one
+      return [
+        {
+          webhookId: row.webhook_id,
+          event,
+          at: row.now,
+          data: {
+            session: { ...sessionOf(row), status: to },
+            reason: reasonFacts(reason),
+            ...(event === 'session.ended' ? { exitCode: row.exit_code } : {}),
+          },
+        },
+      ]
+    }),
   )
 }
 
@@ -164,25 +172,34 @@ async function lockStates(trx: Db): Promise<void> {
 
 /**
  * Writes `session.waiting` for sessions that wait for longer than a webhook says, once for each wait. A session that is to start later waits
- * from then on.
+ * from then on. Where more wait than a webhook is told of in an hour, those that have waited longest come first, and the others later, if
+ * they still wait then.
  *
+ * @param bounds `limit` for this call, `mostInHour` for each webhook
  * @returns how many; if it is `limit`, there may be more
  */
-export async function writeWaitingEvents(trx: Db, limit: number): Promise<number> {
+export async function writeWaitingEvents(
+  trx: Db,
+  { limit, mostInHour }: { readonly limit: number; readonly mostInHour: number },
+): Promise<number> {
   await lockStates(trx)
   const { rows } = await sql<Facts & { since: Date; subject: string }>`
     with waits as (
       select s.id, greatest(s.status_at, s.starts_at) as since,
         concat_ws(':', 'waiting', s.id, extract(epoch from s.status_at)) as subject
-      from sessions s where s.status = 'PENDING')
-    select waits.since, waits.subject, ${FACTS}
-    from waits join sessions s on s.id = waits.id
-    join webhooks w on ${WANTS} and 'session.waiting' = any(w.events)
-      and waits.since <= now() - make_interval(mins => w.waiting_minutes)
-    ${PEOPLE}
-    where not exists (
-      select from webhook_deliveries d where d.webhook_id = w.id and d.subject = waits.subject)
-    order by waits.since limit ${limit}`.execute(trx)
+      from sessions s where s.status = 'PENDING'),
+    listeners as (
+      select w.*, (select count(*) from webhook_deliveries d where d.webhook_id = w.id and d.event = 'session.waiting'
+        and d.created_at > now() - interval '1 hour') as told
+      from webhooks w where w.active and 'session.waiting' = any(w.events)),
+    news as (
+      select waits.since, waits.subject, w.told, row_number() over (partition by w.id order by waits.since, s.id) as place, ${FACTS}
+      from waits join sessions s on s.id = waits.id
+      join listeners w on ${WANTS} and waits.since <= now() - make_interval(mins => w.waiting_minutes)
+      ${PEOPLE}
+      where not exists (
+        select from webhook_deliveries d where d.webhook_id = w.id and d.subject = waits.subject))
+    select * from news where told + place <= ${mostInHour} order by since, id limit ${limit}`.execute(trx)
   await insertDeliveries(
     trx,
     rows.map(row => ({

@@ -1,4 +1,4 @@
-import { type KyselyPlugin } from 'kysely'
+import { type KyselyPlugin, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { because, type NewWebhook, type WebhookDelivery, WEBHOOK_EVENTS, type WebhookSpec } from '#manager/contract'
 import { startSessionsCluster, type SessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -6,7 +6,11 @@ import { newUuid } from '../../../manager/store/new-id.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { trimDeliveries } from '../../../manager/store/operation/webhook-deliveries.ts'
 import { requeueStarting } from '../../../manager/store/operation/pause.ts'
-import { writeHostEvent } from '../../../manager/store/operation/webhook-events.ts'
+import {
+  writeHostEvent,
+  writeSessionEvents,
+  writeWaitingEvents,
+} from '../../../manager/store/operation/webhook-events.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { ACCEPTS, startWebhookReceiver, verifyEvent, type WebhookReceiver } from '../../fixtures/webhook-receiver.ts'
 
@@ -290,6 +294,47 @@ test('a long wait is told once, and a limit once for all sessions that wait for 
     await cluster.api.updateGroup({ params: { id: projectId }, body: { limits: {} } })
   }
   expect(receiver.of('session.waiting')).toHaveLength(1)
+})
+
+test('two changes of one session in one transaction are told each with its own status and reason', async () => {
+  await hook({ events: ['session.started', 'session.ended'] })
+  const { id: sessionId } = await launchWaiting()
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  const reason = (code: 'started' | 'exited') => ({ code, message: code })
+  await store.transaction(trx =>
+    writeSessionEvents(trx, [
+      { sessionId, from: 'PREPARING', to: 'RUNNING', reason: reason('started') },
+      { sessionId, from: 'RUNNING', to: 'TERMINATED', reason: reason('exited') },
+    ]),
+  )
+  await vi.waitFor(() => expect(receiver.events).toHaveLength(2), PATIENT)
+  expect(receiver.events.map(({ json }) => json)).toMatchObject([
+    { type: 'session.started', data: { session: { status: 'RUNNING' }, reason: { code: 'started' } } },
+    { type: 'session.ended', data: { session: { status: 'TERMINATED' }, reason: { code: 'exited' } } },
+  ])
+})
+
+test('a webhook is told of so many long waits in an hour, the longest first, and of the others later', async () => {
+  await hook({ events: ['session.waiting'] })
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  const { db } = store
+  const { id: first } = await launchWaiting('wait-0')
+  const others = await Promise.all([1, 2, 3].map(at => cluster.launch({ name: `wait-${at}` })))
+  await db.transaction().execute(async trx => {
+    // One transaction, so that the manager itself, whose bound is far higher, tells of none of them.
+    await sql`select pg_advisory_xact_lock(hashtextextended('berth:webhook-states', 0))`.execute(trx)
+    for (const [at, sessionId] of [first, ...others.map(({ id: one }) => one)].entries()) {
+      const status_at = new Date(Date.now() - 7_200_000 + at * 1_000)
+      await trx.updateTable('sessions').set({ status_at }).where('id', '=', sessionId).execute()
+    }
+    const most = { limit: 500, mostInHour: 2 }
+    expect([await writeWaitingEvents(trx, most), await writeWaitingEvents(trx, most)]).toEqual([2, 0])
+    await sql`update webhook_deliveries set created_at = created_at - interval '1 hour'`.execute(trx)
+    expect([await writeWaitingEvents(trx, most), await writeWaitingEvents(trx, most)]).toEqual([2, 0])
+  })
+  await vi.waitFor(() => expect(receiver.events).toHaveLength(4), PATIENT)
+  const names = receiver.events.map(({ json }) => (json.data as { session: { name: string } }).session.name)
+  expect(names).toEqual(['wait-0', 'wait-1', 'wait-2', 'wait-3'])
 })
 
 test('a host that is lost, back, and has a problem is told to webhooks of the installation', async () => {
