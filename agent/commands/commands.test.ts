@@ -1,6 +1,14 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { type RequestInput } from '#agent/contract'
-import { type CommandEnd, type CommandStream, KernelId, KEPT_OUTPUT_BYTES, SessionId, UserId } from '#manager/contract'
+import {
+  AppError,
+  type CommandEnd,
+  type CommandStream,
+  KernelId,
+  KEPT_OUTPUT_BYTES,
+  SessionId,
+  UserId,
+} from '#manager/contract'
 import { createCommands, MOST_OF_PERSON } from './commands.ts'
 import { type RunningCommand } from './running-command.ts'
 
@@ -14,6 +22,7 @@ afterEach(() => vi.useRealTimers())
 function world() {
   const live: { write: (text: string, stream?: CommandStream) => void; end: (end: CommandEnd) => void }[] = []
   let time = 0
+  let fault: Error | undefined
   const commands = createCommands({
     kernels: {
       find: id => (id === kernelId ? ({ kernelId, sessionId, containerId: 'c', user: '1:1' } as never) : undefined),
@@ -21,7 +30,11 @@ function world() {
     docker: {} as never,
     log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
     now: () => time,
+    requireRoom: () => {
+      if (fault) throw fault
+    },
     run: (_place, _input, onOutput) => {
+      if (fault) return Promise.reject(fault)
       const { promise, resolve } = Promise.withResolvers<CommandEnd>()
       live.push({
         write: (text, stream = 'stdout') => onOutput(stream, Buffer.from(text)),
@@ -37,7 +50,7 @@ function world() {
       return Promise.resolve(running)
     },
   })
-  return { commands, live, pass: (ms: number) => (time += ms) }
+  return { commands, live, pass: (ms: number) => (time += ms), fail: (error: Error) => (fault = error) }
 }
 
 let made = 100
@@ -92,6 +105,22 @@ test('a person runs so many at once, and what has ended is kept in bounds and fo
   pass(11 * 60_000)
   expect(commands.list({}).commands).toEqual([])
   await commands[Symbol.asyncDispose]()
+})
+
+test.each([
+  ['a session in which too many programs wait', new AppError('commands_at_most'), 'commands_at_most'],
+  ['an engine that is away', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 'engine_unreachable'],
+])('a command in %s is refused with a code', async (_what, error, code) => {
+  const { commands, fail } = world()
+  fail(error)
+  await expect(commands.start(input())).rejects.toMatchObject({ code })
+})
+
+test('an attached command is refused at once where too many programs wait', async () => {
+  const { commands, fail } = world()
+  fail(new AppError('commands_at_most'))
+  await expect(commands.start(input({ attached: true }))).rejects.toMatchObject({ code: 'commands_at_most' })
+  expect(commands.list({ sessionId })).toEqual({ commands: [] })
 })
 
 test('an attached command has one stream, which it waits for', async () => {

@@ -8,6 +8,8 @@ import {
   KEPT_OUTPUT_BYTES,
   shownCommand,
 } from '#manager/contract'
+import { fromEngine } from '../docker/engine-client.ts'
+import { requireRoom } from '../docker/session-exec.ts'
 import { type Log } from '../log.ts'
 import { type Kernels } from '../running-kernel.ts'
 import { attachedStream } from './attached-stream.ts'
@@ -34,6 +36,7 @@ export interface CommandsDeps {
   readonly docker: Place['docker']
   readonly log: Log
   readonly run?: typeof runCommand
+  readonly requireRoom?: typeof requireRoom
   readonly now?: () => number
 }
 
@@ -58,6 +61,7 @@ export function createCommands({
   docker,
   log,
   run = runCommand,
+  requireRoom: needRoom = requireRoom,
   now = () => performance.now(),
 }: CommandsDeps): Commands {
   const kept = createKeptCommands(now)
@@ -73,7 +77,7 @@ export function createCommands({
     tellChanged(entry)
   }
 
-  /** Starts the command itself. @throws errors of the engine */
+  /** Starts the command itself. @throws AppError `commands_at_most`, `engine_unreachable`, `disk_full`, `internal` */
   async function launch(entry: Entry, onOutput: (stream: CommandStream, bytes: Buffer) => void) {
     const { input, place } = entry
     try {
@@ -84,9 +88,10 @@ export function createCommands({
       else limit(entry)
       return running
     } catch (error) {
-      entry.started.reject(error)
+      const fault = error instanceof AppError ? error : fromEngine(error, 'internal')
+      entry.started.reject(fault)
       finish(entry, { reason: 'lost', exitCode: null })
-      throw error
+      throw fault
     }
   }
 
@@ -108,6 +113,7 @@ export function createCommands({
       if (kept.running(input.userId) >= MOST_OF_PERSON)
         throw new AppError('commands_at_most', because('commands_of_person', { limit: MOST_OF_PERSON }))
       const { containerId, user, sessionId } = kernel
+      if (input.attached) needRoom(containerId)
       const entry: Entry = {
         input,
         shown: shownCommand(input.command),

@@ -144,6 +144,15 @@ test('a session that must be kept in asks no name server outside, and finds its 
   ])
 })
 
+test('settings of SSH among the containers of a session are mounted where the image leaves room for them', () => {
+  const targets = (hasSshConfig: boolean) =>
+    (containerConfig(aSpec({ clusterSize: 2, role: 'main1' }), { ...plan, hasSshConfig }).HostConfig?.Mounts ?? []).map(
+      ({ Target }) => Target,
+    )
+  expect(targets(true)).toContain('/etc/ssh/ssh_config')
+  expect(targets(false)).toEqual(targets(true).filter(target => target !== '/etc/ssh/ssh_config'))
+})
+
 test('on a host with few process ids a session gets its share of them', () => {
   const { HostConfig } = containerConfig(aSpec(), { ...plan, hostProcesses: 32_768 })
   expect(HostConfig?.PidsLimit).toBe(2048)

@@ -59,6 +59,8 @@ export interface ContainerPlan {
   readonly shares: readonly GpuShare[]
   /** Whether the control directory has notes or a script for the start. */
   readonly hasStart: boolean
+  /** False if the image has no room for the settings of SSH among the kernels of a session. */
+  readonly hasSshConfig?: boolean
   /** Size of the log that can be read after the session's end, in MiB. */
   readonly logMib?: number
 }
@@ -156,7 +158,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/profile.sh`, Target: '/etc/profile.d/00-berth.sh', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
-        ...(isCluster(spec) ? [clientSettings(plan.paths.etc)] : []),
+        ...(isCluster(spec) && plan.hasSshConfig !== false ? [clientSettings(plan.paths.etc)] : []),
         ...(plan.homeVolumes ?? []).map(volume => homeVolume(volume, plan.labels)),
         ...plan.folders.map(({ source, target, readOnly }): MountSettings => ({
           Type: 'bind',

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type Docker from 'dockerode'
+import { isAppError } from '#manager/contract'
 import { AT_ONCE, LONGEST_TURN_MS, MOST_WAITING, startExec } from './session-exec.ts'
 
 /** An engine that has started an exec once the test says so. */
@@ -55,7 +56,7 @@ test('a session that asks for ever more execs is refused', async () => {
   const asked = Array.from({ length: MOST_WAITING + 100 }, () => startExec(engine, place('flood'), ['true']))
   const ends = await Promise.allSettled(asked)
   const isTooMany = (end: PromiseSettledResult<unknown>) =>
-    end.status === 'rejected' && String(end.reason).includes('too many')
+    end.status === 'rejected' && isAppError(end.reason) && end.reason.code === 'commands_at_most'
   expect(ends.filter(isTooMany)).toHaveLength(100)
   await expect(startExec(engine, place('flood'), ['true'])).rejects.toThrow('the engine refuses')
 })

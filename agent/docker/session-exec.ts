@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { createOpenCounts } from '#base/open-counts'
 import { createSemaphore } from '#base/semaphore'
+import { AppError, because } from '#manager/contract'
 
 /** A container, and the user of its session (`uid:gid`). */
 export interface ExecPlace {
@@ -22,7 +23,7 @@ export interface SessionExec {
 export const AT_ONCE = Math.max(16, 2 * availableParallelism())
 /** Largest part of these for one container. */
 const MOST_OF_ONE = AT_ONCE / 2
-/** Execs of one container that start or wait for it: more than a person has terminals. */
+/** Execs of one container that start or wait for it: more than a person has terminals. Who comes then is refused. */
 export const MOST_WAITING = 256
 /** Pauses between looks at whether an exec has started. After the last one it counts as started. */
 const LOOKS_MS = [20, 40, 80, 160, 320, 640, 1_280, 2_560]
@@ -36,7 +37,7 @@ const waiting = createOpenCounts()
  * Starts an exec of a person, in turns between containers: two hundred terminals that one person opens at a time do not keep others from a
  * shell.
  *
- * @throws errors of the engine; Error if too many execs of this container wait
+ * @throws errors of the engine; AppError `commands_at_most` if too many execs of this container wait
  */
 export async function startInTurn(
   docker: Pick<Docker, 'getContainer'>,
@@ -44,7 +45,7 @@ export async function startInTurn(
   options: Docker.ExecCreateOptions & { readonly Tty: boolean },
 ): Promise<SessionExec> {
   const leave = waiting.take(containerId, MOST_WAITING)
-  if (!leave) throw new Error('too many programs wait for their start in this session')
+  if (!leave) throw tooMany()
   try {
     const giveBack = await takeTurn(containerId)
     try {
@@ -62,6 +63,15 @@ export async function startInTurn(
   } finally {
     leave()
   }
+}
+
+const tooMany = () => new AppError('commands_at_most', because('programs_wait_in_session', { limit: MOST_WAITING }))
+
+/** For programs that are promised now and started later. @throws AppError `commands_at_most` if too many execs of this container wait */
+export function requireRoom(containerId: string): void {
+  const leave = waiting.take(containerId, MOST_WAITING)
+  if (!leave) throw tooMany()
+  leave()
 }
 
 /** Waits for a turn. @returns ends it */

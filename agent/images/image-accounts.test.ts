@@ -103,6 +103,8 @@ test('settings of the SSH client come from the image, and their lack costs no ac
       IMAGE,
     )
   expect((await read(config)).sshConfig).toBe(config)
-  for (const entry of [undefined, { type: 'directory' }, { size: 2 ** 20 }] as const)
+  for (const entry of [undefined, { size: 2 ** 20 }] as const)
     expect(await read(entry)).toMatchObject({ accounts: [{ name: 'ada' }], sshConfig: '' })
+  // Nothing can be mounted over what is not a file.
+  expect(await read({ type: 'directory' })).toMatchObject({ accounts: [{ name: 'ada' }], sshConfig: null })
 })

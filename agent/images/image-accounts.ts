@@ -8,8 +8,11 @@ import { type HeldImage } from './pull.ts'
 export interface ImageAccounts {
   readonly accounts: readonly ImageAccount[]
   readonly groups: readonly ImageGroup[]
-  /** Settings of its SSH client, which those of a session with several kernels precede; empty if it has none. */
-  readonly sshConfig: string
+  /**
+   * Settings of its SSH client, which those of a session with several kernels precede; empty if it has none. Null if something else than a
+   * file is there: then a session has no settings either, because a file cannot be mounted over a directory.
+   */
+  readonly sshConfig: string | null
 }
 
 /** Accounts of images, each image read once: an image never changes under its id. */
@@ -47,7 +50,7 @@ export function createAccountsOfImages(
         (await readImageFile(container, path, MOST_FILE_BYTES))?.toString('utf8') ?? ''
       const settings = await text('/etc/ssh/ssh_config').catch((error: unknown) => {
         // Without these settings, the image keeps its accounts.
-        if (error instanceof UnreadableFile) return ''
+        if (error instanceof UnreadableFile) return error.isFile ? '' : null
         throw error
       })
       return [await text('/etc/passwd'), await text('/etc/group'), settings] as const

@@ -55,7 +55,14 @@ async function remove(engine: EngineClient, name: string): Promise<void> {
 }
 
 /** A file of an image that cannot be used, because it is hostile or damaged. Reading it again would give the same result. */
-export class UnreadableFile extends Error {}
+export class UnreadableFile extends Error {
+  /** False if something else is there, such as a directory. */
+  readonly isFile: boolean
+  constructor(message: string, { isFile = true, cause }: { readonly isFile?: boolean; readonly cause?: unknown } = {}) {
+    super(message, { cause })
+    this.isFile = isFile
+  }
+}
 
 /**
  * Reads a file, following symbolic links. The engine resolves every path inside of the container, so no link leads out of it.
@@ -96,7 +103,7 @@ async function readEntry(
     for await (const entry of entries) {
       const { type, size, linkname } = entry.header
       if (type === 'symlink' && linkname) return { linkTo: linkname }
-      if (type !== 'file') throw new UnreadableFile(`${path} is not a file (${type})`)
+      if (type !== 'file') throw new UnreadableFile(`${path} is not a file (${type})`, { isFile: false })
       if (size > limitBytes) throw new UnreadableFile(`${path} has more than ${limitBytes} bytes`)
       const chunks: Buffer[] = []
       for await (const chunk of entry) chunks.push(chunk as Buffer)

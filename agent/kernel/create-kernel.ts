@@ -188,6 +188,7 @@ async function build(
     gpus,
     shares,
     hasStart,
+    hasSshConfig: cluster === undefined || (await accounts).sshConfig !== null,
     logMib: deps.keptLogs.mib,
   })
   const [container] = await allDone([

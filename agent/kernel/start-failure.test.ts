@@ -14,6 +14,12 @@ test.each([
   expect(detail.why).not.toMatch(/overlay2|runc|lstat/)
 })
 
+test('a directory of the image that is in the way of the settings of SSH is named as the cause', () => {
+  const mount = 'mount /data/kernels/x/etc/ssh_config:/etc/ssh/ssh_config (via /proc/self/fd/6), flags: 0x5001: not a directory'
+  const { detail } = startFailure(fromEngine(`OCI runtime create failed: error mounting: ${mount}: unknown`))
+  expect(detail.why).toMatch(/^The image does not fit: \/etc\/ssh /)
+})
+
 test('other failures keep the words of the engine, without paths of the host', () => {
   const { detail } = startFailure(fromEngine(`permission denied: ${MERGED}/etc/hosts`))
   expect(detail.why).toBe('Docker could not start the container: permission denied: /etc/hosts')

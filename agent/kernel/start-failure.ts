@@ -10,6 +10,7 @@ const MOUNTED = [
   '/etc/group',
   '/etc/shells',
   '/etc/profile.d',
+  '/etc/ssh',
   '/run/berth',
   '/opt/berth',
   '/dev/pts',

@@ -45,6 +45,8 @@ export const SESSION_REQUEST_CAUSES = {
   command_protocol: 'The streams of a command need the subprotocol berth.tunnel.v1.',
   command_not_attached: 'This command was not started as attached, or it is connected already.',
   commands_of_person: 'You run {limit} commands at once on this host; more are not possible. Wait for one, or end one.',
+  programs_wait_in_session:
+    '{limit} programs wait for their start in this session; more are not possible. Wait until they have started, then try again.',
   only_members_run_commands:
     'Only the owner of a session, and members whom the owner lets use it, can run commands in it.',
   only_members_open_apps: 'Only the owner of a session, and members whom the owner lets use it, can open its apps.',

@@ -195,6 +195,8 @@ export default {
   command_not_attached: '연결형으로 시작한 명령이 아니거나 이미 연결되어 있습니다.',
   commands_of_person:
     '이 호스트에서 명령을 {limit}개까지 동시에 실행할 수 있습니다. 하나가 끝날 때까지 기다리거나 하나를 종료하세요.',
+  programs_wait_in_session:
+    '이 세션에서 프로그램 {limit}개가 시작을 기다리고 있어 더 시작할 수 없습니다. 기다리는 프로그램이 시작된 뒤 다시 시도하세요.',
   only_members_run_commands: '세션에서는 소유자와 사용 권한을 받은 구성원만 명령을 실행할 수 있습니다.',
   only_members_open_apps: '세션의 앱은 소유자와 사용 권한을 받은 구성원만 열 수 있습니다.',
   only_owner_changes_folders: '세션에 폴더를 더하거나 빼는 것은 소유자만 할 수 있습니다.',
