@@ -96,7 +96,9 @@ export function createControlFiles({ kernels, scratch, user: ownerOf, inTurn }: 
   async function putAccounts(kernelId: string, image: ImageAccounts, cluster?: Cluster): Promise<void> {
     const user = await ownerOf()
     await Promise.all([
-      ...(cluster ? [put(kernelPath(kernelId, 'etc', 'ssh_config'), sshConfig(cluster, image.sshConfig ?? ''), 0o644)] : []),
+      ...(cluster
+        ? [put(kernelPath(kernelId, 'etc', 'ssh_config'), sshConfig(cluster, image.sshConfig ?? ''), 0o644)]
+        : []),
       put(kernelPath(kernelId, 'etc', 'passwd'), passwdFile(user, image), 0o644),
       put(kernelPath(kernelId, 'etc', 'group'), groupFile(user, image), 0o644),
     ])

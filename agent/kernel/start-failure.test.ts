@@ -15,7 +15,8 @@ test.each([
 })
 
 test('a directory of the image that is in the way of the settings of SSH is named as the cause', () => {
-  const mount = 'mount /data/kernels/x/etc/ssh_config:/etc/ssh/ssh_config (via /proc/self/fd/6), flags: 0x5001: not a directory'
+  const mount =
+    'mount /data/kernels/x/etc/ssh_config:/etc/ssh/ssh_config (via /proc/self/fd/6), flags: 0x5001: not a directory'
   const { detail } = startFailure(fromEngine(`OCI runtime create failed: error mounting: ${mount}: unknown`))
   expect(detail.why).toMatch(/^The image does not fit: \/etc\/ssh /)
 })

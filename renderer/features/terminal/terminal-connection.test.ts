@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { AppError, type SessionId, type SessionStatus } from '#manager/contract'
+import { AppError, type SessionId, type SessionStatus, TUNNEL_CLOSE } from '#manager/contract'
 import { createTerminalConnection, type ConnectionState } from './terminal-connection.ts'
 import { type AttachTerminal, type TerminalListener, type TerminalSpec } from './terminal-link.ts'
 
@@ -10,16 +10,18 @@ const SIZE = { cols: 80, rows: 24 }
 const bytes = (text: string) => new TextEncoder().encode(text)
 
 /** A connection whose attempts succeed unless `failing`, with all transferred data. */
-function aTerminal() {
+function aTerminal(kernel?: string) {
   const it = {
     failing: false,
     refusal: new AppError('unavailable'),
     status: 'RUNNING' as SessionStatus | AppError,
+    roles: ['main1', 'sub1'],
     specs: [] as TerminalSpec[],
     listeners: [] as TerminalListener[],
     sent: [] as string[],
     closed: 0,
     states: [] as ConnectionState['status'][],
+    last: undefined as ConnectionState | undefined,
     shown: '',
   }
   const attach: AttachTerminal = (spec, listener) => {
@@ -33,12 +35,17 @@ function aTerminal() {
     })
   }
   const connection = createTerminalConnection({
-    spec: { sessionId: 's' as SessionId, name: 'main' },
+    spec: { sessionId: 's' as SessionId, name: 'main', kernel },
     attach,
     readSession: () =>
-      it.status instanceof AppError ? Promise.reject(it.status) : Promise.resolve({ status: it.status }),
+      it.status instanceof AppError
+        ? Promise.reject(it.status)
+        : Promise.resolve({ status: it.status, kernels: it.roles.map(role => ({ role })) }),
     onData: data => (it.shown += new TextDecoder().decode(data)),
-    onState: ({ status }) => it.states.push(status),
+    onState(state) {
+      it.states.push(state.status)
+      it.last = state
+    },
     random: () => 0.5,
   })
   return { it, connection }
@@ -58,6 +65,46 @@ describe('a terminal connection', () => {
     expect(it.states).toEqual(['connecting', 'open', 'waiting', 'open'])
     expect(it.specs.at(-1)).toEqual({ sessionId: 's', name: 'main', cols: 100, rows: 30 })
     expect(it.sent).toEqual(['a'])
+  })
+
+  test('a container that the session does not have is said, and not tried for again', async () => {
+    const { it, connection } = aTerminal('sub9')
+    it.failing = true
+    connection.start(SIZE)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(it.specs).toHaveLength(1)
+    expect(it.last).toMatchObject({ status: 'failed', error: { code: 'kernel_not_found' } })
+    connection.retry()
+    await settle()
+    expect(it.specs).toHaveLength(2)
+  })
+
+  test('a container that its host does not have is said after a few attempts, which come at ever longer intervals', async () => {
+    const { it, connection } = aTerminal('sub1')
+    connection.start(SIZE)
+    await settle()
+    // An agent that has just started may find the container a moment later.
+    it.listeners.at(-1)!.onClosed(TUNNEL_CLOSE.kernel_not_found)
+    await vi.advanceTimersByTimeAsync(5_000)
+    it.listeners.at(-1)!.onData(bytes('$ '))
+    expect(it.states.at(-1)).toBe('open')
+    for (let times = 0; times < 20; times++) {
+      it.listeners.at(-1)!.onClosed(TUNNEL_CLOSE.kernel_not_found)
+      await vi.advanceTimersByTimeAsync(60_000)
+    }
+    expect(it.last).toMatchObject({ status: 'failed', error: { code: 'kernel_not_found' } })
+    expect(it.specs.length).toBeLessThan(10)
+  })
+
+  test('a connection that breaks before it brings anything is tried at ever longer intervals', async () => {
+    const { it, connection } = aTerminal()
+    connection.start(SIZE)
+    await settle()
+    for (let second = 0; second < 120; second++) {
+      it.listeners.at(-1)!.onClosed(TUNNEL_CLOSE.app_not_ready)
+      await vi.advanceTimersByTimeAsync(1_000)
+    }
+    expect(it.specs.length).toBeLessThan(40)
   })
 
   test('attempts continue while the manager is away', async () => {

@@ -1,4 +1,4 @@
-import { isAppError, isFinished, TUNNEL_CLOSE, type ErrorCode, type Session } from '#manager/contract'
+import { AppError, isAppError, isFinished, TUNNEL_CLOSE, type ErrorCode, type Session } from '#manager/contract'
 import { reconnectPauseMs } from '../../api/reconnect-pause.ts'
 import { type AttachTerminal, type TerminalLink, type TerminalSize, type TerminalSpec } from './terminal-link.ts'
 
@@ -15,7 +15,9 @@ export interface ConnectionDeps {
   readonly spec: Omit<TerminalSpec, 'cols' | 'rows'>
   readonly attach: AttachTerminal
   /** Reads the session from the manager, to find out why an attempt failed. @throws AppError */
-  readonly readSession: () => Promise<Pick<Session, 'status'>>
+  readonly readSession: () => Promise<
+    Pick<Session, 'status'> & { readonly kernels: readonly Pick<Session['kernels'][number], 'role'>[] }
+  >
   readonly onData: (data: Uint8Array) => void
   readonly onState: (state: ConnectionState) => void
   readonly random?: () => number
@@ -31,12 +33,17 @@ export interface TerminalConnection {
   stop(): void
 }
 
+/** So many times in a row the host may say that it does not have the container: an agent that has just started may not have found it yet. */
+const MOST_MISSES = 4
+
 /** Keeps one shell attached. The shell lives in the session (tmux), so a lost connection only has to be opened again. */
 export function createTerminalConnection(deps: ConnectionDeps): TerminalConnection {
   const { spec, attach, readSession, onData, onState, random = Math.random } = deps
   let size: TerminalSize = { cols: 80, rows: 24 }
   let link: TerminalLink | undefined
+  /** Attempts since the shell was last heard. A connection that opens may still be refused by the host of the session. */
   let failures = 0
+  let misses = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   /** The attempt in progress. The next attempt, a lost connection and a stop abort it, so that its late reports are ignored. */
   let attempt = new AbortController()
@@ -55,7 +62,11 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
       const attached = await attach(
         { ...spec, ...wanted },
         {
-          onData: data => mine.aborted || onData(data),
+          onData(data) {
+            if (mine.aborted) return
+            failures = misses = 0
+            onData(data)
+          },
           onClosed: code => mine.aborted || void lost(code),
         },
       )
@@ -64,7 +75,6 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
         return
       }
       link = attached
-      failures = 0
       onState({ status: 'open' })
       if (size.cols !== wanted.cols || size.rows !== wanted.rows) attached.resize(size)
     } catch (error) {
@@ -89,6 +99,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
       return
     }
     failures += 1
+    misses = code === TUNNEL_CLOSE.kernel_not_found ? misses + 1 : 0
     onState({ status: 'waiting', failures, error })
     const verdict = await judge(error)
     if (mine.aborted) return
@@ -106,8 +117,13 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
   async function judge(refusal: unknown): Promise<ConnectionState | undefined> {
     if (isFinal(refusal)) return { status: 'failed', error: refusal }
     try {
-      const { status } = await readSession()
-      return isFinished(status) ? { status: 'session_ended' } : undefined
+      const { status, kernels } = await readSession()
+      if (isFinished(status)) return { status: 'session_ended' }
+      const { kernel } = spec
+      const isMissing = status === 'RUNNING' && kernel !== undefined && !kernels.some(({ role }) => role === kernel)
+      return isMissing || misses >= MOST_MISSES
+        ? { status: 'failed', error: new AppError('kernel_not_found') }
+        : undefined
     } catch (error) {
       return isFinal(error) ? { status: 'failed', error } : undefined
     }
@@ -124,6 +140,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
       link?.resize(next)
     },
     retry() {
+      failures = misses = 0
       link?.close()
       link = undefined
       void connect()
@@ -137,6 +154,6 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
   }
 }
 
-const FINAL: ReadonlySet<ErrorCode> = new Set(['session_not_found', 'forbidden', 'bad_request'])
+const FINAL: ReadonlySet<ErrorCode> = new Set(['session_not_found', 'kernel_not_found', 'forbidden', 'bad_request'])
 /** True if a retry cannot succeed. */
 const isFinal = (error: unknown) => isAppError(error) && FINAL.has(error.code)

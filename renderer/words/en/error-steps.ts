@@ -40,6 +40,7 @@ const en = {
   image_without_program: 'Launch the image with a startup command instead.',
   internal: 'Try again. If it happens again, the log of the manager has the cause.',
   invitation_invalid: 'Ask an administrator for a new one.',
+  kernel_not_found: 'Open the session: its page lists the containers that it has.',
   kernel_create_failed: 'Look at the timeline of the session for the cause, then launch a copy.',
   link_invalid: 'Ask for a new one.',
   login_failed: 'Check both and try again.',

@@ -39,6 +39,7 @@ export default {
   image_without_program: '대신 시작 명령을 지정하여 이미지를 시작하세요.',
   internal: '다시 시도하세요. 계속되면 매니저의 로그에서 원인을 확인할 수 있습니다.',
   invitation_invalid: '관리자에게 새 초대장을 요청하세요.',
+  kernel_not_found: '세션을 열면 그 페이지에서 세션의 컨테이너를 확인할 수 있습니다.',
   kernel_create_failed: '세션의 타임라인에서 원인을 확인한 다음 복사본을 시작하세요.',
   link_invalid: '새 링크를 요청하세요.',
   login_failed: '두 가지를 확인하고 다시 시도하세요.',
