@@ -142,6 +142,12 @@ describe('the console window', () => {
     await inPage(`location.href = 'https://evil.example/'`)
     expect(await inPage(`document.querySelector('h1').textContent`)).toBe('Sessions')
     expect(await inPage('location.href')).toMatch(/^berth:\/\/console\//)
+    // Answers of the server are of the page's origin. A hostile server would answer with a page of its own, which had the bridge.
+    const windows = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)
+    await inPage(`void window.open('/api/v1/auth/options')`)
+    await inPage(`location.href = '/api/v1/auth/options'`)
+    expect(await inPage('location.href')).not.toContain('/api/')
+    expect(await windows()).toBe(1)
     const states = await inPage(`Promise.all(
       ['camera', 'microphone', 'geolocation', 'notifications', 'clipboard-read', 'clipboard-write']
         .map(name => navigator.permissions.query({ name }).then(({ state }) => state)))`)

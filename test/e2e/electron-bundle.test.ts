@@ -188,7 +188,8 @@ describe('the bridge', () => {
 
   test.each(methods)('%s.%s refuses a frame that is not the top frame of our page', async (group, name) => {
     const args = ARGUMENTS[group as keyof typeof ARGUMENTS][name]!
-    for (const frame of [{ url: 'https://evil.example/', parent: null }, { url: page.url, parent: {} }, null]) {
+    const answer = { url: 'berth://console/api/v1/me', parent: null }
+    for (const frame of [{ url: 'https://evil.example/', parent: null }, answer, { url: page.url, parent: {} }, null]) {
       stub.frame = frame
       expect(codeOf(await call(group, name, args))).toBe('forbidden')
     }
@@ -254,6 +255,7 @@ describe('leaving the page', () => {
   test('the window stays on our page', () => {
     expect(page.navigate('https://evil.example/')).toBe(false)
     expect(page.navigate('file:///etc/passwd')).toBe(false)
+    expect(page.navigate('berth://console/api/v1/me')).toBe(false)
     expect(page.navigate('berth://console/#/sessions')).toBe(true)
   })
 
@@ -263,6 +265,7 @@ describe('leaving the page', () => {
     stub.answer = 0
     expect(page.openWindow('https://example.com/')).toEqual({ action: 'deny' })
     expect(page.openWindow('file:///etc/passwd')).toEqual({ action: 'deny' })
+    expect(page.openWindow('berth://console/api/v1/me')).toEqual({ action: 'deny' })
     await expect.poll(() => stub.opened).toEqual(['https://example.com/'])
     expect(stub.questions.map(({ message }) => message)).toEqual(['Open example.com in the browser?'])
     expect(page.openWindow('berth://console/#/terminal/x')).toMatchObject({

@@ -17,12 +17,19 @@ const POLICY = {
 /** The worker that hashes uploads gets its policy with its script: it compiles WebAssembly. The same as that of the web proxy. */
 const HASH_WORKER = { 'default-src': "'none'", 'script-src': "'self' 'wasm-unsafe-eval'" }
 
+/** The answer of a server may be a page that attacks its reader, so it must not run or load anything, whatever policy it comes with. */
+const ANSWER = { sandbox: '', 'default-src': "'none'", 'frame-ancestors': "'none'" }
+
+function policyOf(path: string): Readonly<Record<string, string>> {
+  if (path.startsWith('/api/')) return ANSWER
+  return /^\/assets\/hash-worker-[\w-]+\.js$/.test(path) ? HASH_WORKER : POLICY
+}
+
 /** Headers of every answer of the console's scheme. @param path of the request */
 export function securityHeaders(path: string): Record<string, string> {
-  const policy = /^\/assets\/hash-worker-[\w-]+\.js$/.test(path) ? HASH_WORKER : POLICY
   return {
-    'content-security-policy': Object.entries(policy)
-      .map(([name, value]) => `${name} ${value}`)
+    'content-security-policy': Object.entries(policyOf(path))
+      .map(([name, value]) => `${name} ${value}`.trim())
       .join('; '),
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',

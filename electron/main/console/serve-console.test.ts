@@ -139,6 +139,25 @@ describe('requests to the manager', () => {
     expect(manager.seen[1]!.headers.cookie).toBeUndefined()
   })
 
+  test('an answer that a hostile server made a page is a document without rights', async () => {
+    await using manager = await startManager((_req, res) =>
+      res.writeHead(200, { 'content-type': 'text/html', 'content-security-policy': 'script-src *' }).end('<script>'),
+    )
+    const account = await openAccount({
+      endpoint: manager.url,
+      credentials: createMemoryCredentials(),
+      fetch,
+      onUserChanged: nothing,
+      onSignedInLate: () => undefined,
+      onSignedInAgain: nothing,
+    })
+    const answer = await handlerOf(() => Promise.resolve(account))(new Request('berth://console/api/v1/me'))
+    expect(answer.headers.get('content-type')).toBe('text/html')
+    expect(answer.headers.get('content-security-policy')).toBe(
+      "sandbox; default-src 'none'; frame-ancestors 'none'",
+    )
+  })
+
   test('events arrive one by one, and a closed page ends the stream at the manager', async () => {
     const { promise: gone, resolve: onGone } = Promise.withResolvers<undefined>()
     await using manager = await startManager((_req, res) => {

@@ -1,6 +1,6 @@
 import { type BrowserWindowConstructorOptions } from 'electron'
 import { type ContentsSlice, type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
-import { isConsoleUrl, isQuestionUrl } from './console-origin.ts'
+import { isConsolePage, isQuestionUrl } from './console-origin.ts'
 import { type Links } from './open-links.ts'
 import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
 
@@ -23,7 +23,7 @@ export function guardContents(contents: ContentsSlice, { links, preload, pageWin
   const stay = (event: { preventDefault(): void }, url: string) => {
     const here = contents.getURL()
     // A question window sends its form to its own address, and navigates nowhere else.
-    if (isQuestionUrl(here) ? url === here : isConsoleUrl(url)) return
+    if (isQuestionUrl(here) ? url === here : isConsolePage(url)) return
     event.preventDefault()
     log.warn({ url }, 'navigation refused')
   }
@@ -36,7 +36,7 @@ export function guardContents(contents: ContentsSlice, { links, preload, pageWin
   contents.on('will-attach-webview', event => event.preventDefault())
   contents.on('did-create-window', window => pageWindows.opened(window))
   contents.setWindowOpenHandler(({ url }) => {
-    if (isConsoleUrl(url) && !isQuestionUrl(contents.getURL())) {
+    if (isConsolePage(url) && !isQuestionUrl(contents.getURL())) {
       return {
         action: 'allow',
         // A terminal window stays when the console window that opened it is closed.
@@ -54,7 +54,7 @@ export function guardContents(contents: ContentsSlice, { links, preload, pageWin
 
 /** Denies camera, location, notifications and devices. Our own page may write (never read) the clipboard. */
 export function denyPermissions({ session }: Pick<ElectronSlice, 'session'>): void {
-  const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isConsoleUrl(url)
+  const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isConsolePage(url)
   session.defaultSession.setPermissionRequestHandler((_contents, permission, answer, details) =>
     answer(isAllowed(permission, details.requestingUrl)),
   )

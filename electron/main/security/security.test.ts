@@ -1,26 +1,32 @@
 import { describe, expect, test } from 'vitest'
-import { isConsoleUrl, isTrusted } from './console-origin.ts'
+import { isConsolePage, isTrusted } from './console-origin.ts'
 import { isEndpointUrl } from '../settings/settings-file.ts'
 import { isExternalUrlAllowed } from './external-urls.ts'
 
 describe('trusted frames', () => {
   test.each(['berth://console/', 'berth://console/#/terminal/1', 'berth://console/index.html?x=1'])(
     '%s is our page',
-    url => expect(isConsoleUrl(url)).toBe(true),
+    url => expect(isConsolePage(url)).toBe(true),
   )
   test.each([
     'berth://console.evil/',
     'berth://evil@console/',
     'https://console/',
     'file:///berth://console',
+    // What a server answers is of our origin, but no page of ours.
+    'berth://console/api/v1/me',
+    'berth://console/index.html/../api/v1/me',
+    'berth://console//',
+    'berth://console/assets/app.js',
     'about:blank',
     '',
-  ])('%s is not our page', url => expect(isConsoleUrl(url)).toBe(false))
+  ])('%s is not our page', url => expect(isConsolePage(url)).toBe(false))
   test('only the top frame of our own page is trusted', () => {
     const url = 'berth://console/'
     expect(isTrusted({ senderFrame: { url, parent: null } })).toBe(true)
     expect(isTrusted({ senderFrame: { url, parent: {} } })).toBe(false)
     expect(isTrusted({ senderFrame: { url: 'https://evil.example/', parent: null } })).toBe(false)
+    expect(isTrusted({ senderFrame: { url: 'berth://console/api/v1/me', parent: null } })).toBe(false)
     expect(isTrusted({ senderFrame: null })).toBe(false)
   })
 })
