@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { AppError } from '#manager/contract'
-import { describeFailure, printable, table } from './output.ts'
+import { describeFailure, jsonText, printable, table } from './output.ts'
 
 test('colours of a log are shown; other control sequences are not', () => {
   expect(printable('\u001b[31mred\u001b[0m\tone\r\ntwo\n')).toBe('\u001b[31mred\u001b[0m\tone\r\ntwo\n')
@@ -10,6 +10,14 @@ test('colours of a log are shown; other control sequences are not', () => {
 test('no line overwrites itself, and none changes the direction of writing', () => {
   expect(printable('rm -rf /\recho ok\nnext\r\n')).toBe('rm -rf /\ufffdecho ok\nnext\r\n')
   expect(printable('a\u202eb\u2066c\u200f')).toBe('a\ufffdb\ufffdc\ufffd')
+})
+
+test('JSON has escapes in place of characters that a terminal obeys', () => {
+  const value = { 'a\u009d0;title\u007f': ['\u001b[2J\u009b2J', '\u202etxt.exe\u2066', 'é한'] }
+  expect(jsonText(value)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e\u2066]/)
+  expect(jsonText(value)).toContain('é한')
+  expect(JSON.parse(jsonText(value))).toEqual(value)
+  expect(describeFailure(new AppError('app_failed', { why: '\u009b2J' }), true)).not.toContain('\u009b')
 })
 
 test('the name of a file makes no row of its own', () => {

@@ -12,7 +12,7 @@ export interface Output {
 export function createOutput(json: boolean): Output {
   return {
     json,
-    data: (value, text) => void process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${printable(text())}\n`),
+    data: (value, text) => void process.stdout.write(json ? `${jsonText(value)}\n` : `${printable(text())}\n`),
     note: text => void process.stderr.write(`${printable(text)}\n`),
   }
 }
@@ -30,6 +30,17 @@ export function printable(text: string): string {
 const UNPRINTABLE =
   /(\u001b\[[\d;]*m|(?<!\r)\r+\n)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
+/** JSON in which the characters that `printable` replaces are escapes, which programs read as the same. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value).replace(
+    NOT_IN_JSON,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Unprintable characters that `JSON.stringify` leaves as they are. */
+const NOT_IN_JSON = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
 /** A table with columns padded to their widest cell, except the last one. A line break in a cell, as names of files may have, shows as �. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows].map(line => line.map(cell => cell.replace(/[\r\n\t]/g, '\ufffd')))
@@ -46,7 +57,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 /** Formats an error as one line that tells a person what to do; with --json as the problem itself. */
 export function describeFailure(error: unknown, json: boolean): string {
-  if (json) return JSON.stringify({ error: wire(error) })
+  if (json) return jsonText({ error: wire(error) })
   if (isAppError(error)) return printable(`berth: ${error.message} (${error.code})${moreFields(error)}`)
   return printable(`berth: ${messageOf(error)}`)
 }

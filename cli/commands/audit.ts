@@ -6,6 +6,7 @@ import { AUDIT_FORMATS, type AuditEntry } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { fetchByEnvironment } from '#proxy/network'
 import { createOutput, table } from '../output.ts'
+import { writeParts } from '../write-parts.ts'
 import { adminOf } from './admin.ts'
 import { failureOf } from './failure-of.ts'
 
@@ -40,8 +41,8 @@ export function addAuditCommands(program: Command): void {
       const url = `${endpoint}/api/v1/audit-log/export?${search}`
       const reply = await fetchByEnvironment(url, { headers: await credentials({ method: 'GET', url }) })
       if (!reply.ok || !reply.body) throw await failureOf(reply)
-      const file = out === undefined ? process.stdout : createWriteStream(out, { flags: 'wx', mode: 0o600 })
-      await pipeline(Readable.fromWeb(reply.body), file, { end: out !== undefined })
+      if (out === undefined) await writeParts(Readable.fromWeb(reply.body).setEncoding('utf8'))
+      else await pipeline(Readable.fromWeb(reply.body), createWriteStream(out, { flags: 'wx', mode: 0o600 }))
     })
 }
 

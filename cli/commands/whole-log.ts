@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { type ApiClient, emptyLogText, type Session } from '#manager/contract'
 import { defined } from '#base/defined'
 import { type Output } from '../output.ts'
+import { writeParts } from '../write-parts.ts'
 
 export interface LogFlags {
   readonly tail: number
@@ -39,7 +40,7 @@ export async function writeWholeLog(
     for await (const part of parts()) text += part
     output.data({ text, truncated: seen.isCut }, () => text)
   } else {
-    await pipeline(Readable.from(parts()), process.stdout, { end: false })
+    await writeParts(parts())
   }
   if (seen.isEmpty) output.note(emptyLogText(session))
   if (seen.isCut) output.note('The log was longer: its older lines are not kept.')

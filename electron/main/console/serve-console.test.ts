@@ -153,9 +153,7 @@ describe('requests to the manager', () => {
     })
     const answer = await handlerOf(() => Promise.resolve(account))(new Request('berth://console/api/v1/me'))
     expect(answer.headers.get('content-type')).toBe('text/html')
-    expect(answer.headers.get('content-security-policy')).toBe(
-      "sandbox; default-src 'none'; frame-ancestors 'none'",
-    )
+    expect(answer.headers.get('content-security-policy')).toBe("sandbox; default-src 'none'; frame-ancestors 'none'")
   })
 
   test('events arrive one by one, and a closed page ends the stream at the manager', async () => {

@@ -54,7 +54,8 @@ export function guardContents(contents: ContentsSlice, { links, preload, pageWin
 
 /** Denies camera, location, notifications and devices. Our own page may write (never read) the clipboard. */
 export function denyPermissions({ session }: Pick<ElectronSlice, 'session'>): void {
-  const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isConsolePage(url)
+  const isAllowed = (permission: string, url: string) =>
+    permission === 'clipboard-sanitized-write' && isConsolePage(url)
   session.defaultSession.setPermissionRequestHandler((_contents, permission, answer, details) =>
     answer(isAllowed(permission, details.requestingUrl)),
   )
