@@ -1,4 +1,5 @@
 import { type ConnectionInfo } from './connection-info.ts'
+import { randomId } from '../ui/random-id.ts'
 import { type SseEvent } from './sse-parser.ts'
 
 /** A message between the tabs of one browser profile and origin. Carries only what every tab may read anyway; no secrets. */
@@ -42,7 +43,7 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
   const { onLead, onEvent, onConnection, onPeersChanged, onReconnect, current, name = 'berth-events' } = options
   const page = options.page ?? (globalThis as Partial<typeof globalThis>).window
   const locks = 'locks' in options ? options.locks : (globalThis.navigator as Partial<Navigator>).locks
-  const tab = crypto.randomUUID()
+  const tab = randomId()
   const peers = new Map<string, readonly string[]>()
   const leaving = new AbortController()
   let own: readonly string[] = []

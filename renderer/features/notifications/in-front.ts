@@ -1,3 +1,5 @@
+import { randomId } from '../../ui/random-id.ts'
+
 /** Time in milliseconds for other tabs to answer. Browsers delay timers of background tabs. */
 const ANSWER_MS = 200
 
@@ -23,7 +25,7 @@ export function watchFront(hasFocus = () => document.hasFocus(), name = 'berth-f
   return {
     async isInFront() {
       if (hasFocus()) return true
-      const turn = crypto.randomUUID()
+      const turn = randomId()
       const { promise, resolve } = Promise.withResolvers<boolean>()
       waiting.set(turn, () => resolve(true))
       const timer = setTimeout(() => resolve(false), ANSWER_MS)
