@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import {
   type ApiClient,
   AppError,
@@ -24,6 +23,7 @@ import { createSshKits, siteFileOf } from './ssh/kit.ts'
 import { createTransport, type Transport } from './local/transport.ts'
 import { createTunnels } from './local/tunnels.ts'
 import { createFolderPorts } from './sftp/folder-port.ts'
+import { userDirectory } from './user-directory.ts'
 
 export interface ProxyOptions {
   readonly managerUrl: string
@@ -94,7 +94,7 @@ export async function tidySshFiles(sshDirectory: string = defaultSshDirectory())
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log ?? silentLog
   const managerUrl = options.managerUrl.replace(/\/+$/, '')
-  const directory = join(options.dataDir, 'proxy', options.userId)
+  const directory = userDirectory(options.dataDir, options.userId)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const closing = new AbortController()
   const network = options.network ?? (await environmentNetwork())

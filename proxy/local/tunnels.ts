@@ -98,7 +98,10 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
     await finish(key, 'user')
   }
 
-  /** Id and name of a session, for its tunnels: not the descriptions of its apps, because there may be hundreds of tunnels. */
+  /**
+   * Id and name of a session, for its tunnels: not the descriptions of its apps, because there may be hundreds of tunnels. The id is the
+   * requested one, not that of the answer: it goes into files of ssh.
+   */
   async function runningSession(
     id: SessionId,
     appName: string,
@@ -110,7 +113,7 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       throw new AppError('session_not_running', { status, ...why })
     }
     const app = session.apps.find(({ name }) => name === appName) ?? forwardedPort(appName)
-    return { session: { id: session.id, name: session.name }, isWeb: app === undefined || isWebApp(app) }
+    return { session: { id, name: session.name }, isWeb: app === undefined || isWebApp(app) }
   }
 
   async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { finished, type Duplex } from 'node:stream'
 import { writeFileAtomically } from '../files.ts'
 import { silentLog } from '../log.ts'
+import { userDirectory } from '../user-directory.ts'
 import { openFolderKeys } from './folder-keys.ts'
 import { openSftp, type SftpRoute } from './open-sftp.ts'
 import { createSshServer, FAST_CIPHER } from './ssh-server.ts'
@@ -28,7 +29,7 @@ export async function writeFolderFiles({
   dataDir,
   userId,
 }: Pick<FolderServer, 'dataDir' | 'userId'>): Promise<FolderFiles> {
-  const directory = join(dataDir, 'proxy', userId)
+  const directory = userDirectory(dataDir, userId)
   const { host } = await openFolderKeys(directory)
   const knownHostsFile = join(directory, 'sftp', 'known_hosts_alias')
   await writeFileAtomically(knownHostsFile, `${HOST_KEY_ALIAS} ${host.publicKey}\n`)
@@ -45,7 +46,7 @@ export async function writeFolderFiles({
  * still proves the key of `writeFolderFiles`, because ssh requires one.
  */
 export async function serveFolders(server: FolderServer, stream: Duplex): Promise<void> {
-  const { host, client } = await openFolderKeys(join(server.dataDir, 'proxy', server.userId))
+  const { host, client } = await openFolderKeys(userDirectory(server.dataDir, server.userId))
   const ssh = await createSshServer({
     hostKey: host.privateKey,
     allowedKeys: () => Promise.resolve([client.publicKey]),

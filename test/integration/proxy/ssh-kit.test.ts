@@ -303,3 +303,30 @@ test('psftp accepts the PuTTY line of the kit and its pinned host key', async ()
   const { stdout } = await run('sh', ['-c', `${plink} whoami`])
   expect(stdout).toBe('ran whoami')
 })
+
+test('a hostile server that names the session otherwise adds nothing to the configuration of ssh', async () => {
+  const { manager, proxy, spec, ssh, sshDirectory } = await setUp()
+  const id = `x\nHost *\n  ProxyCommand touch /tmp/owned\n# `
+  Object.assign(manager.session, { toJSON: () => ({ ...manager.session, toJSON: undefined, id }) })
+  const kit = await proxy.ssh.connect(spec)
+  const written = await Promise.all(
+    ['config', 'known_hosts'].map(name => readFile(join(sshDirectory, 'berth', name), 'utf8')),
+  )
+  expect(written.join('')).not.toContain('owned')
+  expect(await ssh('-G', 'github.com')).not.toContain('owned')
+  expect(await ssh('-G', kit.hostAlias)).toContain(`hostkeyalias berth-${spec.sessionId}`)
+})
+
+test('a hostile server that names the user by a path gets no files elsewhere', async () => {
+  const { manager, sshDirectory } = await setUp()
+  const dataDir = join(sshDirectory, '../data')
+  const start = startProxy({
+    managerUrl: manager.url,
+    credentials: manager.credentials,
+    dataDir,
+    userId: '../../elsewhere' as never,
+    sshDirectory,
+  })
+  await expect(start).rejects.toMatchObject({ code: 'bad_request' })
+  await expect(stat(join(dataDir, '../elsewhere'))).rejects.toMatchObject({ code: 'ENOENT' })
+})
