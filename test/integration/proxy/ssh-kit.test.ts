@@ -324,7 +324,7 @@ test('a hostile server that names the user by a path gets no files elsewhere', a
     managerUrl: manager.url,
     credentials: manager.credentials,
     dataDir,
-    userId: '../../elsewhere' as never,
+    userId: '../../elsewhere',
     sshDirectory,
   })
   await expect(start).rejects.toMatchObject({ code: 'bad_request' })
