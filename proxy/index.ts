@@ -144,7 +144,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const chosen = { ...read, manageSshConfig: options.mayInclude !== false && read.manageSshConfig }
     const tunnel = await tunnels.open({ ...spec, app: SSH_APP }, chosen.preferredSshPort ?? undefined)
     sshSessions.add(tunnel.snapshot().sessionId)
-    return await kits.make(tunnel.snapshot(), chosen, () => tunnels.isOpen(tunnel))
+    const { isOthers } = tunnel
+    return await kits.make(tunnel.snapshot(), chosen, { isOthers, isOpen: () => tunnels.isOpen(tunnel) })
   }
 
   const folders = createFolderPorts({
@@ -231,4 +232,4 @@ export { serveFolders, writeFolderFiles } from './sftp/serve-folders.ts'
 export { filezillaSite } from './ssh/filezilla.ts'
 export { quoteForShell, quoteForSshConfig } from './ssh/quoting.ts'
 export { inheritedBy } from './ssh/inherited.ts'
-export { NOT_INHERITED } from './ssh/ssh-config.ts'
+export { endOfAlias, NOT_INHERITED } from './ssh/ssh-config.ts'

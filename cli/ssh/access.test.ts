@@ -12,7 +12,7 @@ let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth 100%h test '))))
 afterEach(() => rm(directory, { recursive: true }))
 
-const session = { id: '01890000-0000-7000-8000-000000000001', name: 'train' } as Session
+const session = { id: '01890000-0000-7000-8000-000000000001', name: 'train', sharedAs: null } as Session
 const access = {
   user: 'work',
   hostKey: 'ssh-ed25519 AAAA',
@@ -38,6 +38,12 @@ test('OpenSSH reads the Host block as intended, also with spaces and percent sig
   expect(stdout).toContain('stricthostkeychecking true')
   expect(stdout).toContain(`hostkeyalias berth-${session.id}`)
   expect(stdout).toContain(`proxycommand '/opt/my node' '/opt/$(berth) %%h dir/bin/berth' stdio ${session.id}`)
+})
+
+test('the Host block of a session that somebody else shares does not have the alias of an own one', async () => {
+  const files = await writeSshFiles(api, session, directory)
+  const block = hostBlock({ ...session, sharedAs: 'use' }, files, ['/berth'])
+  expect(block.split('\n')[0]).toBe('Host berth-train-000001')
 })
 
 test('the Host block names the place of the sign-in, because ssh may run in another environment', async () => {

@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type ZodType } from 'zod'
 import { type ApiClient, AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
-import { NOT_INHERITED, quoteForShell, quoteForSshConfig } from '#proxy'
+import { endOfAlias, NOT_INHERITED, quoteForShell, quoteForSshConfig } from '#proxy'
 import { configDirectory } from '../config/directories.ts'
 import { REACH_SECONDS } from './reach.ts'
 
@@ -89,7 +89,8 @@ export function sshOptions(files: SshFiles, port: number): string[] {
 }
 
 /**
- * A Host block that connects through `berth stdio`, so that it works whenever the session runs.
+ * A Host block that connects through `berth stdio`, so that it works whenever the session runs. A session of others never has the alias of
+ * an own one (`aliasFor`).
  *
  * @param berth the words of the command: program and arguments
  *
@@ -101,8 +102,9 @@ export function hostBlock(
   berth: readonly string[],
   options: readonly string[] = [],
 ): string {
-  const command = [...berth, 'stdio', ...options, safe(SessionId, session.id)]
-  return blockOf(`berth-${safe(SessionName, session.name)}`, files, command)
+  const id = safe(SessionId, session.id)
+  const alias = `berth-${safe(SessionName, session.name)}${session.sharedAs === null ? '' : endOfAlias(id)}`
+  return blockOf(alias, files, [...berth, 'stdio', ...options, id])
 }
 
 /** A Host block for SFTP of all folders, without a session. @param berth as of `hostBlock` */

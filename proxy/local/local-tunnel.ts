@@ -23,10 +23,18 @@ import { type Log } from '../log.ts'
 import { refusalOf } from './refusal.ts'
 import { type Transport } from './transport.ts'
 
+/** A session, as its tunnels know it. */
+export interface TunnelledSession extends Pick<Session, 'id' | 'name'> {
+  /** Whether another person shares it with the user, and has chosen its name. */
+  readonly isOthers: boolean
+  /** See `rememberedAs`. */
+  readonly rememberedAs: string
+}
+
 export interface LocalTunnelDeps {
   readonly api: Pick<ApiClient, 'createGrant' | 'renewGrant'>
   readonly transport: Transport
-  readonly session: Pick<Session, 'id' | 'name'>
+  readonly session: TunnelledSession
   readonly appName: string
   /** Binds the port. Connections that arrive before the app is known have to wait. */
   readonly listen: (onConnection: (socket: Socket) => void) => Promise<LoopbackListener>
@@ -45,6 +53,8 @@ export interface LocalTunnelDeps {
 
 export interface LocalTunnel {
   readonly id: TunnelId
+  /** See `TunnelledSession`. */
+  readonly isOthers: boolean
   snapshot(): Tunnel
   /** Returns a one-time URL. @throws AppError `bad_request` for an app that is not HTTP */
   issueUrl(path?: string): string
@@ -229,6 +239,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
 
   return {
     id,
+    isOthers: deps.session.isOthers,
     snapshot,
     issueUrl(path) {
       if (!origin) throw new AppError('bad_request', because('no_web_app', { app: deps.appName }))

@@ -14,7 +14,7 @@ import { openListener } from '../listeners/open-listener.ts'
 import { type PortMemory } from '../listeners/port-memory.ts'
 import { type Log } from '../log.ts'
 import { type SessionWatchDeps } from '../sessions-watch.ts'
-import { type LocalTunnel, openLocalTunnel } from './local-tunnel.ts'
+import { type LocalTunnel, openLocalTunnel, type TunnelledSession } from './local-tunnel.ts'
 import { choosePort } from './port-choice.ts'
 import { createTrafficMeter } from './traffic.ts'
 import { type Transport } from './transport.ts'
@@ -105,7 +105,7 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
   async function runningSession(
     id: SessionId,
     appName: string,
-  ): Promise<{ readonly session: { readonly id: SessionId; readonly name: string }; readonly isWeb: boolean }> {
+  ): Promise<{ readonly session: TunnelledSession; readonly isWeb: boolean }> {
     const session = await api.getSession({ params: { id } })
     if (session.status !== 'RUNNING') {
       const { status } = session
@@ -113,12 +113,14 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       throw new AppError('session_not_running', { status, ...why })
     }
     const app = session.apps.find(({ name }) => name === appName) ?? forwardedPort(appName)
-    return { session: { id, name: session.name }, isWeb: app === undefined || isWebApp(app) }
+    const { name, ownerId, sharedAs } = session
+    const known = { id, name, isOthers: sharedAs !== null, rememberedAs: rememberedAs(name, sharedAs && ownerId) }
+    return { session: known, isWeb: app === undefined || isWebApp(app) }
   }
 
   async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
     const { session, isWeb } = await runningSession(spec.sessionId, spec.app)
-    const memory = await ports.recall(session.name, spec.app)
+    const memory = await ports.recall(session.rememberedAs, spec.app)
     const { isLasting, ...choice } = choosePort({
       port: spec.port ?? wanted,
       onPortTaken: spec.onPortTaken,
@@ -156,7 +158,7 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       },
     })
     const { port } = tunnel.snapshot()
-    await ports.remember(session.name, spec.app, { port, sessionId: session.id }).catch((error: unknown) => {
+    await ports.remember(session.rememberedAs, spec.app, { port, sessionId: session.id }).catch((error: unknown) => {
       log.warn({ error: String(error) }, 'the port could not be remembered')
     })
     if (life.isOver) {
@@ -218,6 +220,16 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
     },
   }
 }
+
+/**
+ * The name under which the ports of a session are remembered.
+ *
+ * Threat model: whoever shares a session chooses its name, perhaps that of an own session of the user. A client with a saved port sends its
+ * password there, so a session of others never gets the port of an own one.
+ *
+ * @param ownerId owner of a session that somebody else shares; null for an own one
+ */
+const rememberedAs = (name: string, ownerId: string | null) => (ownerId === null ? name : `${ownerId}/${name}`)
 
 const isWhereAsked = (tunnel: LocalTunnel, { port, onPortTaken }: TunnelSpec) =>
   port === undefined || onPortTaken === 'random' || tunnel.snapshot().port === port

@@ -10,6 +10,7 @@ import { quoteForSshConfig } from './quoting.ts'
 import {
   type Block,
   blockOf,
+  endOfAlias,
   formatConfig,
   type HostEntry,
   hostKeyAlias,
@@ -128,7 +129,7 @@ export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
     async install(entry, kit) {
       const alias = await update(async live => {
         const isTaken = live.some(({ sessionId, alias }) => sessionId !== entry.sessionId && alias === kit.wantedAlias)
-        const chosen = isTaken ? `${kit.wantedAlias}-${entry.sessionId.slice(-6)}` : kit.wantedAlias
+        const chosen = isTaken ? `${kit.wantedAlias}${endOfAlias(entry.sessionId)}` : kit.wantedAlias
         const identityFile = keyFile(chosen)
         await writeFileAtomically(identityFile, kit.privateKey)
         if (kit.ppk !== undefined) await writeFileAtomically(`${identityFile}.ppk`, kit.ppk)

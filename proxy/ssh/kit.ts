@@ -15,7 +15,11 @@ export interface SshKitsDeps {
 /** Prepares the files and commands that an SSH or SFTP client needs for an open `sshd` tunnel. */
 export interface SshKits {
   /** @throws AppError `tunnel_not_found` if the tunnel was closed in the meantime; nothing of the kit is left then */
-  make(tunnel: Tunnel, settings: { readonly manageSshConfig: boolean }, isOpen: () => boolean): Promise<SshKit>
+  make(
+    tunnel: Tunnel,
+    settings: { readonly manageSshConfig: boolean },
+    session: { readonly isOthers: boolean; readonly isOpen: () => boolean },
+  ): Promise<SshKit>
   /** The private key, in OpenSSH's or PuTTY's format. */
   keyFile(sessionId: SessionId, format: Exclude<KeyFormat, 'filezilla'>): Promise<KeyFile>
   /** Call when the tunnel is closed: removes the Host block, pinned key and private key, unless another process still has a tunnel. */
@@ -24,7 +28,7 @@ export interface SshKits {
 
 export function createSshKits({ api, files }: SshKitsDeps): SshKits {
   return {
-    async make(tunnel, settings, isOpen) {
+    async make(tunnel, settings, { isOthers, isOpen }) {
       const access = checked(await api.getSshAccess({ params: { id: tunnel.sessionId } }))
       const checkOpen = () => {
         if (!isOpen()) throw new AppError('tunnel_not_found', because('tunnel_reopened'))
@@ -35,7 +39,7 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
       const installed = await files.install(
         { sessionId: tunnel.sessionId, port: tunnel.port, user: access.user, hostKey: access.hostKey },
         {
-          wantedAlias: aliasFor(tunnel.sessionName),
+          wantedAlias: aliasFor({ id: tunnel.sessionId, name: tunnel.sessionName, isOthers }),
           privateKey: access.privateKey,
           ppk: toPpk(parseOpensshKey(access.privateKey)),
           include: settings.manageSshConfig,

@@ -42,7 +42,9 @@ test('blocks can be written and read back, and foreign lines are dropped', () =>
 })
 
 test('an alias has no characters that ssh or a shell would interpret', () => {
-  expect(aliasFor('My*Session?! x')).toBe('berth-my-session---x')
+  const session = { id: '0190a1b2-3c45c4', name: 'My*Session?! x', isOthers: false }
+  expect(aliasFor(session)).toBe('berth-my-session---x')
+  expect(aliasFor({ ...session, isOthers: true })).toBe('berth-my-session---x-3c45c4')
 })
 
 test('paths with spaces and percent signs are one argument of ssh_config; unwritable ones are refused', () => {

@@ -25,10 +25,26 @@ export interface Owner {
 /** Name under which the host key is known: ports change, the name of a session's key does not. */
 export const hostKeyAlias = (sessionId: string) => `berth-${sessionId}`
 
-/** `berth-` and the session name; characters that ssh might read as a pattern become `-`. Names are matched in lower case. */
-export function aliasFor(sessionName: string): string {
-  return `berth-${sessionName.toLowerCase().replace(/[^a-z0-9._-]/g, '-')}`
+/** The parts of a session that name it on this computer. */
+export interface NamedSession {
+  readonly id: string
+  readonly name: string
+  /** Whether another person shares it with the user, and has chosen its name. */
+  readonly isOthers: boolean
 }
+
+/**
+ * `berth-` and the session name; characters that ssh might read as a pattern become `-`. Names are matched in lower case.
+ *
+ * Threat model: whoever shares a session chooses its name, perhaps that of an own session of the user. Files that a script copies to an own
+ * session must not go into theirs, so the alias of a session of others ends with a part of its id.
+ */
+export function aliasFor({ id, name, isOthers }: NamedSession): string {
+  return `berth-${name.toLowerCase().replace(/[^a-z0-9._-]/g, '-')}${isOthers ? endOfAlias(id) : ''}`
+}
+
+/** A part of the id for aliases that the name alone would not make different. */
+export const endOfAlias = (sessionId: string) => `-${sessionId.slice(-6)}`
 
 const HEADER = `# Written by Berth: one block per open session, removed when its tunnel closes. Changes here are lost.\n`
 const MARK = /^# berth session=(\S+) host=(\S+) pid=(\d+) run=(\S+) alias=(\S+) port=(\d+)$/

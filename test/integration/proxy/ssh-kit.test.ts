@@ -52,6 +52,13 @@ test('OpenSSH connects by the alias alone, with the key and the pinned host key 
   expect(await ssh('-o', 'BatchMode=yes', kit.hostAlias, 'hostname')).toBe('ran hostname')
 })
 
+test('a session that somebody else shares never gets the alias of an own one of that name', async () => {
+  const { manager, proxy, spec } = await setUp()
+  Object.assign(manager.session, { sharedAs: 'use' })
+  const { hostAlias } = await proxy.ssh.connect(spec)
+  expect(hostAlias).toBe(`berth-my-session-${spec.sessionId.slice(-6)}`)
+})
+
 test('OpenSSH resolves the written configuration to the intended options', async () => {
   const { proxy, spec, ssh, sshDirectory } = await setUp()
   const kit = await proxy.ssh.connect(spec)

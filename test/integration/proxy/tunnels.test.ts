@@ -307,6 +307,22 @@ test('a closed tunnel gets its port back next time, also in another process', as
   expect((await again.tunnel.open(spec)).port).toBe(first.port)
 })
 
+test('a session that somebody else shares never gets the port of an own one of that name', async () => {
+  const { proxy, spec, manager, dataDir } = await setUp(echo)
+  const own = await proxy.tunnel.open(spec)
+  await proxy.tunnel.close(own.id)
+  const theirs = stack.use(await new StandIn([{ app: tcpApp('echo'), port: await aService(echo) }]).start())
+  Object.assign(theirs.session, { sharedAs: 'use' })
+  const options = { managerUrl: theirs.url, credentials: theirs.credentials, dataDir, userId: manager.userId }
+  const other = stack.use(await startProxy({ ...options, sshDirectory: join(dataDir, '.ssh') }))
+  const shared = await other.tunnel.open({ ...spec, sessionId: theirs.session.id })
+  expect(shared.port).not.toBe(own.port)
+  await other.tunnel.close(shared.id)
+  // It keeps its own port, and the own session keeps its own.
+  expect((await other.tunnel.open({ ...spec, sessionId: theirs.session.id })).port).toBe(shared.port)
+  expect((await proxy.tunnel.open(spec)).port).toBe(own.port)
+})
+
 test('closing a tunnel resets its clients and frees the port', async () => {
   const { proxy, spec } = await setUp(echo)
   const { id, port } = await proxy.tunnel.open(spec)
