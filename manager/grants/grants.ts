@@ -13,7 +13,9 @@ import { type Log } from '../log.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { type SessionMembers } from '../sessions/members.ts'
-import { requireEnterable } from '../sessions/require-session.ts'
+import { requireEnterable, requireVisible } from '../sessions/require-session.ts'
+import { requireWeb } from './require-web-app.ts'
+import { readAppOfToken } from '../store/identity/access-tokens.ts'
 import {
   deleteGrantsOfSession,
   extendGrant,
@@ -26,9 +28,9 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { touchLoginOfGrant } from '../store/identity/logins.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSession } from '../store/sessions/sessions.ts'
+import { findSession, ownedOf } from '../store/sessions/sessions.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
-import { type Caller } from '../users/authorize.ts'
+import { type Caller, canEnter, tokenOf } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'
 
 /**
@@ -52,6 +54,12 @@ export interface Grants extends AsyncDisposable {
    *   `agent_unreachable`, `forbidden`, `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
+  /**
+   * Creates a grant for a program with an access token: for a web app of a session that the token launched, or for the one app that the token
+   * was made for.
+   * @throws those of `create`, `bad_request` (no web app)
+   */
+  createForProgram(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
   /**
    * Creates a grant for clients that the console has admitted: visitors of a published app, or a browser of a sign-in. The caller has
    * checked the rights.
@@ -179,6 +187,17 @@ export function startGrants({ store, agents, changes, members, log, now = store.
     },
     async create(caller, sessionId, name, signal) {
       await requireEnterable(store.db, caller, sessionId, 'only_members_open_apps')
+      return await issue({ userId: caller.userId, openedWith: caller }, { sessionId, app: name }, signal)
+    },
+    async createForProgram(caller, sessionId, name, signal) {
+      const token = tokenOf(caller)
+      if (token === null) throw new AppError('forbidden', because('only_by_token'))
+      const session = await requireVisible(store.db, caller, sessionId)
+      const only = await readAppOfToken(store.db, token)
+      const isIts = only ? only.sessionId === sessionId && only.app === name : session.token_id === token
+      if (!isIts) throw new AppError('forbidden', because('token_other_app'))
+      if (!canEnter(caller, ownedOf(session))) throw new AppError('forbidden', because('only_members_open_apps'))
+      requireWeb(session, name)
       return await issue({ userId: caller.userId, openedWith: caller }, { sessionId, app: name }, signal)
     },
     createFor: ({ userId, ...opened }, target, signal) =>

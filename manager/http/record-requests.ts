@@ -17,6 +17,8 @@ declare module 'fastify' {
       reply?: unknown
       code?: string
       replayed?: boolean
+      /** The tool of the Model Context Protocol that a refused call names. */
+      tool?: string
       /** Added to the detail of the entry if the request succeeded. */
       told?: Readonly<Record<string, string | number>>
       owner?: { email: string; role: Role; domain: string }
@@ -104,7 +106,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const full = {
       ...detail,
       ...(caller?.keypair && { keypair: caller.keypair }),
-      ...defined({ tool: toolOf(request) }),
+      ...defined({ tool: outcome?.tool ?? toolOf(request) }),
     }
     await Promise.all(inEntries(full).map(part => audit.record({ ...row, detail: part })))
   }
@@ -118,7 +120,9 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
 
 function isTold(request: FastifyRequest): boolean {
   const { method, is404, routeOptions } = request
-  if (routeOptions.url === '/mcp' || is404) return false
+  if (is404) return false
+  // A tool that was called is in the entries of its requests to the API.
+  if (routeOptions.url === '/mcp') return method === 'POST' && request.outcome?.code !== undefined
   return toolOf(request) !== undefined || (!READING.has(method) && !UNTOLD.has(routeOptions.config.route ?? ''))
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   AppError,
   createClient,
+  type ErrorCode,
   fromProblem,
   isAppError,
   isProblem,
@@ -67,6 +68,26 @@ function register(server: McpServer, reach: Reach, tool: Tool): void {
       }
     },
   )
+}
+
+/** Why a message called no tool: the code for the audit log, and the tool that it names. */
+export interface ToolRefusal {
+  readonly code: ErrorCode
+  /** One of ours: other names are texts of the client. */
+  readonly tool?: string
+}
+
+/**
+ * The refusal of a message that asked for a tool and led to no request to the API: every tool makes one. Undefined: it asked for none.
+ *
+ * @param message as received
+ */
+export function refusalOf(message: unknown, scopes: readonly TokenScope[]): ToolRefusal | undefined {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null }
+  if (method !== 'tools/call') return undefined
+  const tool = TOOLS.find(({ name }) => name === params?.name)
+  if (!tool) return { code: 'not_found' }
+  return { code: scopes.includes(tool.scope) ? 'bad_request' : 'forbidden', tool: tool.name }
 }
 
 /** The API for one call of a tool. Its first request names the tool, so that the audit log has each call once. */

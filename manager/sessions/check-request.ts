@@ -13,7 +13,8 @@ import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { type Caller, requireScope, tokenOf } from '../users/authorize.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { requireOwner, resolveMountsFor } from './launch-owner.ts'
-import { type ResolvedLifetime, resolveLifetime } from './lifetime/ends.ts'
+import { type ResolvedLifetime, resolveLifetime, stricter } from './lifetime/ends.ts'
+import { gpusOf, longestByGpuHours } from './token-gpu-time.ts'
 import { resolveNetwork } from './network-access.ts'
 import { requirePriority } from './priority.ts'
 import { type ResolvedSpec, resolveSpec } from './resolve-spec.ts'
@@ -82,7 +83,10 @@ export async function checkRequest(
     resolveDependencies(db, owner.userId, spec.dependsOn ?? []),
     resolveMountsFor(db, { caller, owner }, spec),
   ])
-  const lifetime = resolveLifetime(spec, limits)
+  const gpus = gpusOf(resolved.requested, clusterSize)
+  const byGpuHours = await longestByGpuHours(db, tokenOf(caller), { gpus, count: spec.count })
+  const maxLifetimeSeconds = stricter(limits.maxLifetimeSeconds, byGpuHours)
+  const lifetime = resolveLifetime(spec, { ...limits, maxLifetimeSeconds })
   return {
     ...resolved,
     owner,

@@ -16,6 +16,7 @@ import { type Db } from '../store/schema.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { countingOf } from '../store/identity/users.ts'
 import { readTokenUse } from '../store/identity/access-tokens.ts'
+import { overGpuHours } from './token-gpu-time.ts'
 import { countWaiting, type NewSession } from '../store/sessions/sessions.ts'
 import { takesOwnThings } from '../users/acting-for.ts'
 import { type Caller, tokenOf } from '../users/authorize.ts'
@@ -93,9 +94,11 @@ async function requireFewWaiting(trx: Db, ownerId: UserId): Promise<void> {
 /** Call it once the new sessions are written, in the same transaction. @throws AppError `over_person_limit` */
 async function requireWithinBudget(trx: Db, tokenId: string | null): Promise<void> {
   if (tokenId === null) return
-  const { most, live } = await readTokenUse(trx, tokenId)
-  if (most === null || live <= most) return
-  throw new AppError('over_person_limit', { limit: most, ...because('token_sessions', { limit: most }) })
+  const { mostSessions: limit, liveSessions, gpuSeconds, gpuSecondsTaken } = await readTokenUse(trx, tokenId)
+  if (limit !== null && liveSessions > limit)
+    throw new AppError('over_person_limit', { limit, ...because('token_sessions', { limit }) })
+  // Ends of sessions are whole seconds.
+  if (gpuSeconds !== null && gpuSecondsTaken > gpuSeconds + 1) throw overGpuHours(gpuSeconds)
 }
 
 function newSessions(

@@ -1,4 +1,11 @@
-import { type AccessToken, type AccessTokenSpec, AppError, because, type NewAccessToken } from '#manager/contract'
+import {
+  type AccessToken,
+  type AccessTokenSpec,
+  AppError,
+  because,
+  type NewAccessToken,
+  type TokenApp,
+} from '#manager/contract'
 import {
   type AccessTokenRow,
   deleteAccessToken,
@@ -13,6 +20,9 @@ import { type LoginEnds } from './login-ends.ts'
 import { type OwnProofDeps, provePerson } from './own-proof.ts'
 import { hashToken, newToken } from './secrets.ts'
 import { requireStillSignedIn } from './still-authorized.ts'
+
+/** Seconds. */
+const HOUR = 3_600
 
 /** More than one person's programs need with a token each. */
 const MOST_TOKENS = 100
@@ -36,12 +46,14 @@ export interface AccessTokens {
 export interface AccessTokensDeps extends OwnProofDeps {
   readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
   readonly logins: Pick<LoginEnds, 'tellEnd'>
+  /** @throws AppError `session_not_found`, `forbidden`, `app_not_found`, `bad_request`: the person may not open this app, or it is no web app */
+  readonly requireWebApp: (caller: Caller, app: TokenApp) => Promise<void>
   /** Called after a token was ended: its waiting sessions do not start any more. */
   readonly onEnded?: () => void
 }
 
 export function createAccessTokens(deps: AccessTokensDeps): AccessTokens {
-  const { store, notifier, logins, onEnded } = deps
+  const { store, notifier, logins, requireWebApp, onEnded } = deps
   const { db } = store
 
   return {
@@ -49,7 +61,8 @@ export function createAccessTokens(deps: AccessTokensDeps): AccessTokens {
       return { items: (await listAccessTokens(db, userId)).map(toAccessToken) }
     },
 
-    async create(caller, { name, scopes, days, budget = {}, password, totp }, address) {
+    async create(caller, { name, scopes, days, budget = {}, app, password, totp }, address) {
+      if (app) await requireWebApp(caller, app)
       await provePerson(deps, caller, { password, totp })
       const { userId } = caller
       const id = newUuid()
@@ -62,8 +75,9 @@ export function createAccessTokens(deps: AccessTokensDeps): AccessTokens {
           const limit = MOST_TOKENS
           throw new AppError('over_person_limit', { limit, ...because('tokens_at_most', { limit }) })
         }
-        const { sessions: mostSessions = null, sessionSeconds = null } = budget
-        const limits = { days, mostSessions, sessionSeconds }
+        const { sessions: mostSessions = null, sessionSeconds = null, gpuHours = null } = budget
+        const gpuSeconds = gpuHours === null ? null : gpuHours * HOUR
+        const limits = { days, mostSessions, sessionSeconds, gpuSeconds, app }
         await insertAccessToken(trx, {
           ...{ id, userId, name, address, tokenHash: hashToken(token), scopes: [...new Set(scopes)] },
           ...limits,
@@ -91,8 +105,17 @@ function toAccessToken(row: AccessTokenRow): AccessToken {
     id: row.id,
     name: row.label ?? '',
     scopes: row.scopes ?? [],
-    budget: { sessions: row.most_sessions, sessionSeconds: row.session_seconds },
+    budget: {
+      sessions: row.most_sessions,
+      sessionSeconds: row.session_seconds,
+      gpuHours: row.gpu_seconds === null ? null : inHours(row.gpu_seconds),
+    },
     sessions: row.sessions,
+    gpuHours: inHours(row.gpu_seconds_taken),
+    app:
+      row.app_session === null || row.app_name === null
+        ? null
+        : { sessionId: row.app_session, app: row.app_name, sessionName: row.app_session_name },
     createdAt: row.created_at.toISOString(),
     // The column is filled when the row is made.
     lastUsedAt: row.last_used_at.getTime() === created ? null : row.last_used_at.toISOString(),
@@ -100,3 +123,6 @@ function toAccessToken(row: AccessTokenRow): AccessToken {
     expiresAt: row.expires_at.toISOString(),
   }
 }
+
+/** Hours to the hundredth. */
+const inHours = (seconds: number) => Math.round((seconds / HOUR) * 100) / 100

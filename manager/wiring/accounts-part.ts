@@ -2,6 +2,7 @@ import { type IncomingMessage } from 'node:http'
 import { type UserId } from '#manager/contract'
 import { type Peers } from '../cluster/peers.ts'
 import { type EventBus } from '../events/bus.ts'
+import { requireWebApp } from '../grants/require-web-app.ts'
 import { createAccessTokenRoutes } from '../http/routes/access-tokens.ts'
 import { createAccountRoutes } from '../http/routes/accounts.ts'
 import { createDomainRoutes } from '../http/routes/domains.ts'
@@ -189,7 +190,12 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createSshKeypairRoutes(createSshKeypairs({ store, notifier })),
       ...createHomeFileRoutes(createHomeFiles({ store, box, notifier })),
-      ...createAccessTokenRoutes(createAccessTokens({ ...proving, notifier, logins, onEnded: onLimitsChanged })),
+      ...createAccessTokenRoutes(
+        createAccessTokens({
+          ...{ ...proving, notifier, logins, onEnded: onLimitsChanged },
+          requireWebApp: (caller, app) => requireWebApp(store.db, caller, app),
+        }),
+      ),
       ...createKeypairRoutes(createKeypairs({ ...proving, box, notifier, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

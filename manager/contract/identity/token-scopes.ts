@@ -42,6 +42,8 @@ export const SCOPE_OF: Readonly<Partial<Record<RouteName, TokenScope>>> = {
   startApp: 'enter',
   createGrant: 'enter',
 
+  grantToProgram: 'apps',
+
   createFolder: 'files',
   describeUploads: 'files',
   listUploads: 'files',

@@ -29,6 +29,15 @@ export const GRANT_ROUTES = {
     status: 201,
     reply: Grant,
   },
+  grantToProgram: {
+    ...GRANT_CALLS.grantToProgram,
+    access: 'user',
+    summary:
+      'With an access token: start a web app if needed, and get a grant for requests to it. Programs use `/apps/SESSION/APP/…` of the console instead.',
+    params: session.extend({ app: TextUpTo(32) }),
+    status: 201,
+    reply: Grant,
+  },
   renewGrant: {
     ...GRANT_CALLS.renewGrant,
     access: 'none',

@@ -6,12 +6,16 @@ export function createGrantRoutes({
   grants,
 }: {
   grants: Grants
-}): Pick<Handlers, 'startApp' | 'createGrant' | 'renewGrant'> {
+}): Pick<Handlers, 'startApp' | 'createGrant' | 'grantToProgram' | 'renewGrant'> {
   return {
     startApp: ({ caller, signal }, { params, body }) => grants.startApp(caller, params, { options: body, signal }),
     async createGrant({ caller, reply, signal }, { params }) {
       void reply.header('cache-control', 'no-store')
       return grants.create(caller, params.id, params.app, signal)
+    },
+    async grantToProgram({ caller, reply, signal }, { params }) {
+      void reply.header('cache-control', 'no-store')
+      return grants.createForProgram(caller, params.id, params.app, signal)
     },
     async renewGrant({ request, reply }) {
       void reply.header('cache-control', 'no-store')

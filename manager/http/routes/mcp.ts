@@ -23,7 +23,7 @@ const load = () => Promise.all([import('@modelcontextprotocol/server'), import('
  * Threat model: that of `server.ts`: Host and Origin are checked and the token is read before this runs, at each request, and there are no
  * sessions of the protocol, whose ids could be stolen: a token that has ended is refused at the next request. Sign-ins and keypairs are
  * refused, which could do more than the tools. A tool calls the API in this process, as its client would over the network: with the same
- * token, address, checks, limits and entries in the audit log.
+ * token, address, checks, limits and entries in the audit log. A call that is refused before that has an entry of its own.
  *
  * @param version of Berth
  */
@@ -44,12 +44,21 @@ export function registerMcpRoute(app: FastifyInstance, version: string): void {
     using _turn = takeTurn(token)
     const aborted = new AbortController()
     reply.raw.once('close', () => aborted.abort())
-    const [{ createMcpHandler }, { createMcpServer }] = await load()
-    const reach = { baseUrl: '', fetch: callsOf(app, request), credentials: () => Promise.resolve({}) }
+    const [{ createMcpHandler }, { createMcpServer, refusalOf }] = await load()
+    let called = false
+    const calls = callsOf(app, request)
+    const fetch: typeof calls = (...call) => {
+      called = true
+      return calls(...call)
+    }
+    const reach = { baseUrl: '', fetch, credentials: () => Promise.resolve({}) }
     const protocol = createMcpHandler(() => createMcpServer({ reach, scopes: token.scopes, version }), NO_SUBSCRIPTIONS)
     await using _ = { [Symbol.asyncDispose]: () => protocol.close() }
     const answered = await protocol.fetch(webRequest(request, aborted.signal), { parsedBody: request.body })
     const text = await answered.text()
+    // What the API refuses, it records itself.
+    const refusal = called || aborted.signal.aborted ? undefined : refusalOf(request.body, token.scopes)
+    if (refusal) request.outcome = { ...request.outcome, ...refusal }
     void reply.code(answered.status)
     const type = answered.headers.get('content-type')
     if (type) void reply.header('content-type', type)

@@ -7,13 +7,16 @@ import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type Store } from '../../store/open-store.ts'
 import { type Db } from '../../store/schema.ts'
 import { insertSessionEvents } from '../../store/sessions/session-events.ts'
-import { lockSession } from '../../store/sessions/sessions.ts'
+import { readTokenUse } from '../../store/identity/access-tokens.ts'
+import { countingOf } from '../../store/identity/users.ts'
+import { lockSession, type SessionRow } from '../../store/sessions/sessions.ts'
 import { type Touched } from '../../store/sessions/touches.ts'
 import { type Caller } from '../../users/authorize.ts'
 import { type SessionChanges } from '../changes.ts'
 import { requireManaged } from '../require-session.ts'
-import { endOf } from './ends.ts'
+import { endOf, stricter } from './ends.ts'
 import { extensionOf } from './extension.ts'
+import { gpusOf } from '../token-gpu-time.ts'
 import { lifetimeOf } from './lifetime-of.ts'
 
 /** Users' operations on the lifetime of a session. For a user who may not see a session, it does not exist. */
@@ -35,9 +38,11 @@ export interface LifetimeServiceDeps {
 export function createLifetimeService({ store, changes, live, get }: LifetimeServiceDeps): LifetimeService {
   return {
     async extend(caller, id, bySeconds, keyed) {
-      await requireManaged(store.db, caller, id)
+      const { owner_id, token_id } = await requireManaged(store.db, caller, id)
       if (keyed?.created) return get(caller, id)
       const touched = await store.transaction(async trx => {
+        // Locked before the session, so that a launch with the same token does not count the same GPU hours.
+        if (token_id !== null) await countingOf(trx, owner_id)
         const extended = await extend(trx, id, { bySeconds, actor: caller.email })
         await keyed?.noteCreated(trx, [id])
         return extended
@@ -72,12 +77,14 @@ async function extend(
     keypair: session.keypair,
     tokenId: session.token_id,
   })
+  const byGpuHours = await allowedByGpuHours(trx, session)
+  const allowedSeconds = stricter(limits.maxLifetimeSeconds, byGpuHours)
   const lifetime = lifetimeOf(session)
   const extension = extensionOf(
     {
       ...lifetime,
       startedAt: session.started_at.getTime(),
-      allowedMs: limits.maxLifetimeSeconds === null ? null : limits.maxLifetimeSeconds * 1000,
+      allowedMs: allowedSeconds === null ? null : allowedSeconds * 1000,
       idleFirst: endOf(lifetime)?.why === 'idle_timeout',
       promised: await isPromised(trx, id),
     },
@@ -93,4 +100,15 @@ async function extend(
   const reason = reasonOf('extended', until ? together(again, until) : again)
   await insertSessionEvents(trx, [{ sessionId: id, kernelId: null, from: 'RUNNING', to: 'RUNNING', reason, actor }])
   return extendLifetime(trx, id, expiresAt)
+}
+
+/** The lifetime from its start that the GPU hours of its access token allow a session. Seconds; null: no limit. */
+async function allowedByGpuHours(trx: Db, session: SessionRow): Promise<number | null> {
+  const { token_id, expires_at, started_at } = session
+  const gpus = gpusOf(session.requested, session.cluster_size)
+  if (token_id === null || gpus === 0 || !expires_at || !started_at) return null
+  const { gpuSeconds, gpuSecondsTaken } = await readTokenUse(trx, token_id)
+  if (gpuSeconds === null) return null
+  const left = Math.max(0, Math.floor((gpuSeconds - gpuSecondsTaken) / gpus))
+  return (expires_at.getTime() - started_at.getTime()) / 1000 + left
 }

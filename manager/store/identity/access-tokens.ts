@@ -1,5 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { LIVE_STATUSES, type TokenScope, type UserId } from '#manager/contract'
+import { LIVE_STATUSES, type SessionId, type TokenApp, type TokenScope, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type LoginsTable } from '../tables/accounts.ts'
 
@@ -16,10 +16,18 @@ export interface NewAccessToken {
   readonly mostSessions: number | null
   /** Longest lifetime of a session. */
   readonly sessionSeconds: number | null
+  /** GPU seconds that its sessions may take over its life. */
+  readonly gpuSeconds: number | null
+  /** The only app that it reaches. */
+  readonly app: TokenApp | undefined
 }
 
-/** An access token with the number of its waiting and running sessions. */
-export type AccessTokenRow = Selectable<LoginsTable> & { readonly sessions: number }
+/** An access token with its waiting and running sessions, the GPU seconds of all its sessions, and the name of the session that it reaches. */
+export type AccessTokenRow = Selectable<LoginsTable> & {
+  readonly sessions: number
+  readonly gpu_seconds_taken: number
+  readonly app_session_name: string | null
+}
 
 /** A use does not extend the life of an access token, so its idle time is its whole life. */
 export async function insertAccessToken(db: Db, token: NewAccessToken): Promise<void> {
@@ -39,6 +47,9 @@ export async function insertAccessToken(db: Db, token: NewAccessToken): Promise<
       idle_seconds: token.days * 86_400,
       most_sessions: token.mostSessions,
       session_seconds: token.sessionSeconds,
+      gpu_seconds: token.gpuSeconds,
+      app_session: token.app?.sessionId ?? null,
+      app_name: token.app?.app ?? null,
     })
     .execute()
 }
@@ -48,6 +59,10 @@ export const tokenHolds = (id: RawBuilder<unknown>): RawBuilder<boolean> => sql<
   select from logins token where token.id = ${id} and token.scopes is not null and least(token.expires_at, token.ends_at) > now())`
 
 const isLive = sql<boolean>`sessions.status = any(${[...LIVE_STATUSES]}::text[])`
+
+/** GPU seconds that the sessions of a token took, and that the live ones may still take. @param id, gone columns of the token */
+const gpuSecondsTaken = (id: RawBuilder<unknown>, gone: RawBuilder<unknown>) => sql<number>`(${gone}
+  + coalesce((select sum(session_gpu_seconds(s.id)) from sessions s where s.token_id = ${id}), 0))`
 
 /** Valid access tokens of a user, the newest first. */
 export function listAccessTokens(db: Db, userId: UserId, id?: string): Promise<AccessTokenRow[]> {
@@ -64,6 +79,8 @@ export function listAccessTokens(db: Db, userId: UserId, id?: string): Promise<A
         .$notNull()
         .as('sessions'),
     )
+    .select(gpuSecondsTaken(sql`logins.id`, sql`logins.gpu_seconds_gone`).as('gpu_seconds_taken'))
+    .select(sql<string | null>`(select name from sessions s where s.id = logins.app_session)`.as('app_session_name'))
     .where('user_id', '=', userId)
     .where('scopes', 'is not', null)
     .where(sql<boolean>`least(expires_at, ends_at) > now()`)
@@ -85,17 +102,29 @@ export async function deleteAccessToken(db: Db, userId: UserId, id: string): Pro
   return rows.map(row => row.id)
 }
 
-/** Most sessions of an access token at once (null: any number), and its waiting and running ones now. */
-export async function readTokenUse(
-  db: Db,
-  id: string,
-): Promise<{ readonly most: number | null; readonly live: number }> {
-  const { count } = await db
-    .selectFrom('sessions')
-    .select(eb => eb.fn.countAll<number>().as('count'))
-    .where('token_id', '=', id)
-    .where(isLive)
-    .executeTakeFirstOrThrow()
-  const token = await db.selectFrom('logins').select('most_sessions').where('id', '=', id).executeTakeFirst()
-  return { most: token?.most_sessions ?? null, live: count }
+/** What the sessions of an access token may take (null: no limit), and what they take. */
+export interface TokenUse {
+  /** Waiting and running sessions at once. */
+  readonly mostSessions: number | null
+  readonly liveSessions: number
+  /** GPU seconds over the life of the token; those of live sessions until their ends. */
+  readonly gpuSeconds: number | null
+  readonly gpuSecondsTaken: number
+}
+
+export async function readTokenUse(db: Db, id: string): Promise<TokenUse> {
+  const { rows } = await sql<TokenUse>`
+    select token.most_sessions as "mostSessions", token.gpu_seconds as "gpuSeconds",
+      (select count(*)::int from sessions where sessions.token_id = token.id and ${isLive}) as "liveSessions",
+      case when token.gpu_seconds is null then 0
+        else ${gpuSecondsTaken(sql`token.id`, sql`token.gpu_seconds_gone`)} end as "gpuSecondsTaken"
+    from logins token where token.id = ${id}::uuid`.execute(db)
+  return rows[0] ?? { mostSessions: null, liveSessions: 0, gpuSeconds: null, gpuSecondsTaken: 0 }
+}
+
+/** The only app that an access token reaches; undefined: it names none. */
+export async function readAppOfToken(db: Db, id: string): Promise<TokenApp | undefined> {
+  const row = await db.selectFrom('logins').select(['app_session', 'app_name']).where('id', '=', id).executeTakeFirst()
+  if (!row || row.app_session === null || row.app_name === null) return undefined
+  return { sessionId: row.app_session, app: row.app_name }
 }

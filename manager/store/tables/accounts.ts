@@ -1,5 +1,5 @@
 import { type Default, type MaybeTime, type Time } from './columns.ts'
-import { type PasswordFrom, type Role, type TokenScope, type UserId } from '#manager/contract'
+import { type PasswordFrom, type Role, type SessionId, type TokenScope, type UserId } from '#manager/contract'
 
 export interface UsersTable {
   id: UserId
@@ -69,6 +69,12 @@ export interface LoginsTable {
   /** Budget of an access token: waiting and running sessions at once, and the longest lifetime of a session. */
   most_sessions: Default<number | null>
   session_seconds: Default<number | null>
+  /** GPU seconds that sessions of an access token may take over its life, and those of sessions that were deleted since. */
+  gpu_seconds: Default<number | null>
+  gpu_seconds_gone: Default<number>
+  /** The only session and app that an access token reaches. */
+  app_session: Default<SessionId | null>
+  app_name: Default<string | null>
 }
 
 export interface SignInTicketsTable {

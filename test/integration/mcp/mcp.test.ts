@@ -268,6 +268,24 @@ describe('the address for tools', () => {
   })
 })
 
+test('a call that is refused before the API is in the audit log, with the tool and the name of the token', async () => {
+  await using agent = await connected('http', ['read'])
+  await expect(agent.call('end_session', { session: crypto.randomUUID() })).rejects.toThrow(/end_session/)
+  await expect(agent.call('drop_tables; --')).rejects.toThrow(/drop_tables/)
+  expect((await agent.call('get_session', { session: 'no id' })).isError).toBe(true)
+  await agent.call('list_sessions')
+  const headers = { authorization: `Bearer ${agent.token}`, 'content-type': 'application/json' }
+  await fetch(`${cluster.url}/mcp`, { method: 'POST', headers, body: '[{}, {}]' })
+  const rows = (await told()).filter(row => row.tokenId === agent.id)
+  expect(rows.map(({ action, result, token, detail }) => [action, result, token, detail['tool'] ?? null])).toEqual([
+    ['POST /mcp', 'bad_request', 'agent by http', null],
+    ['listSessions', 'ok', 'agent by http', 'list_sessions'],
+    ['POST /mcp', 'bad_request', 'agent by http', 'get_session'],
+    ['POST /mcp', 'not_found', 'agent by http', null],
+    ['POST /mcp', 'forbidden', 'agent by http', 'end_session'],
+  ])
+})
+
 test('tools that the right to read gives only read', () => {
   const changing = TOOLS.filter(({ hints }) => !hints.readOnlyHint)
   expect(changing.filter(({ scope }) => scope === 'read')).toEqual([])
