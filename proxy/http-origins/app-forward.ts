@@ -6,7 +6,7 @@ import { Connections } from '../http/connections.ts'
 import { forwardRequest, type Upstream } from '../http/forward.ts'
 import { forwardUpgrade } from '../http/forward-upgrade.ts'
 import { type RawHeaders } from '#base/raw-headers'
-import { answerRaw } from '../http/raw-answer.ts'
+import { answerRaw, type RawAnswer } from '../http/raw-answer.ts'
 import { type Log } from '../log.ts'
 import { type BrokenAnswer, brokenAnswerOf } from './broken-answer.ts'
 import { languageOf, type PageLanguage } from './page-language.ts'
@@ -27,6 +27,8 @@ export interface AppForwardDeps {
   readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders, status: number) => string[]
   /** Page for a request that got no answer from the app. */
   readonly failurePage: (failure: AppFailure) => string
+  /** In place of the page, for programs. */
+  readonly failureAnswer?: (failure: AppFailure) => RawAnswer
   readonly log: Log
 }
 
@@ -62,20 +64,24 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
     // An app whose answer cannot be parsed is nevertheless running.
     const isRunning = broken !== undefined && broken.kind !== 'none'
     const retry = ERRORS[code].retry && verdictOf(error) !== 'ended' && !isRunning
+    const failure = { ...wire, code, message, retry, broken, language }
+    const answer = deps.failureAnswer?.(failure)
+    if (answer) return { retry, ...answer }
     const status = ERRORS[code].status === 401 ? 502 : ERRORS[code].status
-    return { status, retry, page: deps.failurePage({ ...wire, code, message, retry, broken, language }) }
+    return { retry, status, type: PAGE_HEADERS['content-type'], body: deps.failurePage(failure) }
   }
 
   function fail(response: ServerResponse, error: unknown) {
     const failure = describe(error, languageOf(response))
-    response.writeHead(failure.status, { ...PAGE_HEADERS, ...(failure.retry ? { 'retry-after': '3' } : {}) })
-    response.end(failure.page)
+    const headers = { ...PAGE_HEADERS, 'content-type': failure.type }
+    response.writeHead(failure.status, { ...headers, ...(failure.retry ? { 'retry-after': '3' } : {}) })
+    response.end(failure.body)
   }
 
   function failUpgrade(socket: Duplex, error: unknown) {
     // Browsers show no page for a refused WebSocket.
-    const failure = describe(error, 'en')
-    answerRaw(socket, { status: failure.status, type: PAGE_HEADERS['content-type'], body: failure.page })
+    const { status, type, body } = describe(error, 'en')
+    answerRaw(socket, { status, type, body })
   }
 
   return {

@@ -20,6 +20,8 @@ import { environmentNetwork } from '../network/environment-network.ts'
 import { createForward, type Forward, isManagerPath, isTunnel } from './manager-forward.ts'
 import { longHead, PARSED_HEADER_BYTES } from './long-heads.ts'
 import { refuseRaw, sendPage } from './public-apps/public-app.ts'
+import { createProgramApps, type ProgramApps } from './program-apps/program-apps.ts'
+import { isProgramPath } from './program-apps/program-request.ts'
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
 import { listenAtPorts } from './public-apps/listen-at-ports.ts'
 import { reportRegularly } from './report-regularly.ts'
@@ -94,6 +96,7 @@ export async function startWeb(
   const guests = stack.use(createGuests({ ...config, direct, log }))
   const publicApps = publicAppsOf(config, { direct, log })
   stack.defer(() => publicApps?.[Symbol.dispose]())
+  const programApps = stack.use(createProgramApps({ ...config, direct, log }))
   const proposal = proposeAddress({ ...config, hasTls: tls !== undefined })
   const appsAddress = watchAddress(publicApps && config.appsAddress, { log, proposal })
   const proxies = watchProxies(config.trustedProxies ?? [], log)
@@ -103,6 +106,7 @@ export async function startWeb(
     manager,
     page,
     publicApps,
+    programApps,
     guests,
     names: () => names,
     log,
@@ -275,6 +279,7 @@ interface Parts {
   /** A development server in place of the built files. */
   readonly page: Forward | undefined
   readonly publicApps: PublicApps | undefined
+  readonly programApps: ProgramApps
   readonly guests: Guests
   readonly names: () => HostNames
   readonly log: Log
@@ -284,9 +289,9 @@ interface Parts {
 }
 
 /** Addresses for programs, which must not get the page: a scrape or a health check would mistake its 200 for success. */
-const OF_SERVERS = /^\/(api|stream|agent|host|manager|metrics|healthz|readyz)/
+const OF_SERVERS = /^\/(api|apps|stream|agent|host|manager|metrics|healthz|readyz)/
 
-function listenersOf({ manager, page, publicApps, guests, names, log, host, files, proxies }: Parts) {
+function listenersOf({ manager, page, publicApps, programApps, guests, names, log, host, files, proxies }: Parts) {
   function onRequest(request: IncomingMessage, response: ServerResponse) {
     const target = request.url ?? ''
     // Check this first: a request for a published app must reach nothing else.
@@ -299,6 +304,7 @@ function listenersOf({ manager, page, publicApps, guests, names, log, host, file
       answerProblem(response, error)
       return
     }
+    if (isProgramPath(target)) return programApps.request(request, response)
     if (endServiceWorker(request, response)) return
     if (isManagerPath(target)) {
       if (request.method === ROUTES.logout.method && target.split('?', 1)[0] === ROUTES.logout.path) {
@@ -329,12 +335,13 @@ function listenersOf({ manager, page, publicApps, guests, names, log, host, file
       answerProblemRaw(socket, error)
       return
     }
+    if (isProgramPath(request.url ?? '')) return programApps.upgrade(request, socket, head)
     const forward = isManagerPath(request.url ?? '') ? manager : (page ?? manager)
     forward.upgrade(request, socket, head)
   }
 
   function hasTunnels({ url = '', headers }: IncomingMessage): boolean {
-    if (publicApps?.placeOf(headers.host) !== undefined) return true
+    if (publicApps?.placeOf(headers.host) !== undefined || isProgramPath(url)) return true
     return isManagerPath(url) ? isTunnel(url) : page !== undefined
   }
 

@@ -59,14 +59,14 @@ export function publicAnswer(raw: RawHeaders, { scheme, kind }: Pick<AppsAddress
 
 const FOR_ITSELF = ['Content-Security-Policy', "frame-ancestors 'self'", 'Cross-Origin-Resource-Policy', 'same-origin']
 
-function ownCookie(value: string): string | undefined {
+export function ownCookie(value: string): string | undefined {
   const [pair = '', ...attributes] = value.split(';')
   // A cookie without a name is sent as its value alone, except by browsers that refuse one with an equals sign.
   if (OURS.test(pair.replace(/^[\s=]+/, ''))) return undefined
   return [pair, ...attributes.filter(attribute => !/^\s*domain\s*(=|$)/i.test(attribute))].join(';')
 }
 
-function withoutOurs(header: string): string | undefined {
+export function withoutOurs(header: string): string | undefined {
   const pairs = header.split(';').map(pair => pair.trim())
   const rest = pairs.filter(pair => pair !== '' && !OURS.test(pair))
   return rest.length > 0 ? rest.join('; ') : undefined

@@ -28,6 +28,11 @@ export default {
   manager_opened_no_tunnel: '매니저가 터널을 여는 대신 HTTP {status} 상태로 응답했습니다.',
   not_a_manager_there: '매니저의 주소에 있는 서버가 매니저가 아닙니다: {text}.',
   header_line_break: '{name} 헤더에 줄바꿈이 있습니다.',
+  program_address: '프로그램을 위한 앱 주소는 세션 ID와 함께 /apps/SESSION/APP/입니다. 예: /apps/…/http-8000/',
+  program_in_browser:
+    '이 주소는 프로그램을 위한 것입니다. 브라우저에서는 콘솔에서 앱을 여세요. 프로그램은 Origin과 Sec-Fetch-Site를 보내지 않습니다.',
+  program_token:
+    '"apps" 권한이 있는 액세스 토큰을 보내세요: Authorization: Bearer TOKEN. 앱이 Authorization을 직접 쓰면 Berth-Authorization으로 보내세요.',
   no_web_app: '웹 앱이 아닌 앱입니다: {app}. 대신 포트를 여세요.',
   header_not_added: '에이전트가 Berth가 추가하지 않는 요청 헤더를 요구합니다.',
   port_of_tunnel:

@@ -17,7 +17,7 @@ import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { ADMIN, apiOf, signedApi } from '../../fixtures/manager.ts'
 import { type RawReply, rawRequest } from '../../fixtures/raw-http.ts'
-import { PYTHON } from '../../fixtures/scripted-agent.ts'
+import { gpus, PYTHON } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
@@ -137,6 +137,7 @@ describe('an access token', () => {
       'runCommand',
       'startApp',
     ])
+    expect(of('apps')).toEqual(['grantToProgram'])
     const routes: Readonly<Record<string, RouteSpec>> = ROUTES
     expect(of('read').filter(name => routes[name]?.method !== 'GET')).toEqual(['logout', 'whatIf'])
     expect(of('files').filter(name => !routes[name]?.path.startsWith('/api/v1/folders'))).toEqual([])
@@ -210,6 +211,73 @@ describe('the sessions of an access token', () => {
     const again = await api.restartSession({ params: { id }, body: {} })
     expect(await refused(cluster.launch({}, api))).toEqual(['over_person_limit', 'token_sessions'])
     await api.deleteSession({ params: { id: again.id } })
+  })
+
+  describe('with GPU hours', () => {
+    const withGpus = { capacity: { cpu: 8000, mem: 2 ** 34, 'cuda.device': 4 }, devices: gpus(4) }
+    const two = { cpu: '1', mem: '256m', 'cuda.device': '2' }
+    const startsAt = new Date(Date.now() + 86_400_000).toISOString()
+    const gpuHours = async (id: string) =>
+      (await person.listAccessTokens()).items.find(one => one.id === id)?.gpuHours ?? NaN
+
+    test('end before the hours do: live ones keep what they may still take, and the rest is for others', async () => {
+      await cluster.join(withGpus)
+      const { api, id } = await tokenWith(['launch', 'read'], { budget: { gpuHours: 10 } })
+      const hour = await cluster.launch({ startsAt, resources: two, maxLifetimeSeconds: 3_600 }, api)
+      expect(await gpuHours(id)).toBe(2)
+      const without = await cluster.launch({ startsAt, maxLifetimeSeconds: 86_400 }, api)
+      expect(without.maxLifetimeSeconds).toBe(86_400)
+      // Eight hours of one GPU are left: four of two.
+      const rest = await cluster.launch({ startsAt, resources: two }, api)
+      expect(rest.maxLifetimeSeconds).toBe(4 * 3_600)
+      expect(await gpuHours(id)).toBe(10)
+      expect(await refused(cluster.launch({ startsAt, resources: two }, api))).toEqual([
+        'over_person_limit',
+        'token_gpu_hours',
+      ])
+      await cluster.launch({ startsAt }, api)
+      await cluster.launch({ startsAt, resources: two }, person)
+      await api.deleteSession({ params: { id: hour.id } })
+      await cluster.reach(hour.id, 'CANCELLED')
+      const next = await cluster.launch({ startsAt, resources: { ...two, 'cuda.device': '1' }, count: 2 }, api)
+      expect(next.maxLifetimeSeconds).toBe(3_600)
+      expect(await gpuHours(id)).toBe(10)
+    })
+
+    test('of one token that are asked for at once never take more together', async () => {
+      const { api, id } = await tokenWith(['launch', 'read'], { budget: { gpuHours: 1 } })
+      await cluster.join(withGpus)
+      const all = await Promise.allSettled(
+        Array.from({ length: 4 }, () => cluster.launch({ startsAt, resources: two }, api)),
+      )
+      expect(all.filter(one => one.status === 'fulfilled')).toHaveLength(1)
+      expect(await gpuHours(id)).toBe(1)
+    })
+
+    test('count for what they took once they have ended, and when their records are deleted', async () => {
+      await cluster.join(withGpus)
+      const { api, id } = await tokenWith(['launch', 'read'], { budget: { gpuHours: 10 } })
+      const session = await cluster.launch({ resources: two, maxLifetimeSeconds: 3_600 }, api)
+      await cluster.reach(session.id, 'RUNNING')
+      expect(await gpuHours(id)).toBe(2)
+      const longer = { params: { id: session.id }, body: { seconds: 8 * 3_600 } }
+      expect((await refused(person.extendSession(longer)))[0]).toBe('extension_refused')
+      await person.extendSession({ ...longer, body: { seconds: 3 * 3_600 } })
+      expect(await gpuHours(id)).toBe(8)
+      await api.deleteSession({ params: { id: session.id } })
+      await cluster.reach(session.id, 'TERMINATED')
+      await using store = await openToRead({ ...cluster.source, log: silentLog })
+      const { db } = store
+      const past = sql`now() - interval '200 days'`
+      const minutes = sql`${past} + interval '90 minutes'`
+      await sql`update sessions set started_at = ${past}, ended_at = ${minutes} where id = ${session.id}::uuid`.execute(db)
+      await sql`update kernels set ended_at = ${minutes} where session_id = ${session.id}::uuid`.execute(db)
+      expect(await gpuHours(id)).toBe(3)
+      await sql`delete from sessions where id = ${session.id}::uuid`.execute(db)
+      expect(await gpuHours(id)).toBe(3)
+      const rest = await cluster.launch({ startsAt, resources: two }, api)
+      expect(rest.maxLifetimeSeconds).toBe(3.5 * 3_600)
+    })
   })
 
   test('have no dotfiles, start-up script and dot folders of their owner, which nobody with a token reads or writes', async () => {
