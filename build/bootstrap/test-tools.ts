@@ -60,6 +60,8 @@ const TOOLS: readonly Tool[] = [
   program('curl', 'curl'),
   // A real reverse proxy, to test which fields it sends and which it leaves out.
   program('haproxy', 'haproxy'),
+  // A directory of people for sign-ins by LDAP.
+  program('slapd', 'slapd'),
   // A certificate authority that speaks ACME, made for tests by that of Let's Encrypt.
   program('pebble', 'pebble'),
   // Limits of a home's size are tested on a real btrfs, on a loop device.
@@ -110,14 +112,14 @@ export async function ensureTestTools(
     )
   }
   if (missing.includes('postgresql')) keepPostgresIdle()
-  for (const [name, service = name] of [['docker-registry'], ['haproxy'], ['glusterfs-server', 'glusterd']] as const)
+  for (const [name, service = name] of [['docker-registry'], ['haproxy'], ['slapd'], ['glusterfs-server', 'glusterd']] as const)
     if (missing.includes(name)) keepIdle(service)
   note(`installing ${missing.join(', ')} with apt-get`)
   await installPackages(missing, note, signal)
   return `installed ${missing.join(', ')}`
 }
 
-/** Keeps a package from starting its service for the whole machine: tests start their own registries and reverse proxies. */
+/** Keeps a package from starting its service for the whole machine: tests start their own registries, reverse proxies and directories. */
 function keepIdle(service: string): void {
   const unit = `/etc/systemd/system/${service}.service`
   if (existsSync('/etc/systemd/system') && !existsSync(unit)) symlinkSync('/dev/null', unit)

@@ -5,7 +5,7 @@ import { agrees, plain, requireTerminal } from '../agrees.ts'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
-import { hasBrowser, onlyProvider, visitProvider } from './sso-sign-in.ts'
+import { chosenProvider, hasBrowser, type SsoProof, visitProvider } from './sso-sign-in.ts'
 
 interface ProofFlags {
   readonly passwordStdin?: boolean
@@ -13,7 +13,7 @@ interface ProofFlags {
   readonly json?: boolean
 }
 
-type LinkFlags = ProofFlags & { readonly browser: boolean; readonly yes?: boolean }
+type LinkFlags = ProofFlags & { readonly browser: boolean; readonly user?: string; readonly yes?: boolean }
 const UNASKED = 'If you sign in at the provider yourself, add --yes.'
 
 /** Adds `berth identity`: your own accounts at sign-in providers. */
@@ -37,32 +37,43 @@ export function addIdentityCommands(program: Command): void {
   withProof(
     identity
       .command('link [provider]')
-      .description('Link your account at a provider, in a browser. You can sign in with it from then on.')
+      .description('Link your account at a provider, in a browser or with --user. You can sign in with it from then on.')
+      .option('--user <name>', 'at a directory: your name there; its password comes after your own')
       .option('--no-browser', 'print an address for a browser anywhere, which then shows a code to type')
       .option('--yes', 'do not ask: whoever signs in at the provider is you'),
   ).action(async (given: string | undefined, { browser, yes = false, json = false, ...flags }: LinkFlags) => {
     if (!yes) requireTerminal(UNASKED)
     const { api } = await connect()
-    const provider = given ?? (await onlyProvider(api))
-    const proof = await proofOf(flags)
+    const { id: provider, name, kind } = await chosenProvider(api, given)
     const output = createOutput(json)
+    // Somebody else may have signed in at the provider in that browser: the account would be a way in for them.
+    const finish = async (body: SsoProof) => {
+      const found = await api.checkLinking({ body })
+      output.note(`Account at ${plain(found.provider)}: ${plain(found.email ?? found.subject)}`)
+      if (yes || (await agrees('Is this your account, to sign in with from now on?', UNASKED))) {
+        return api.finishLinking({ body })
+      }
+      throw new AppError('forbidden', { why: 'Nothing was linked.' })
+    }
+    if (kind === 'ldap') {
+      const { user: username } = flags
+      if (username === undefined) {
+        throw new AppError('bad_request', { why: `${name} takes a name and a password. Give the name with --user NAME.` })
+      }
+      const { directoryPassword, ...proof } = await proofsOf(flags, name)
+      const body = { provider, username, directoryPassword, ...proof }
+      const { secret, code } = await api.proveLinking({ body })
+      const linked = await finish({ secret, code })
+      output.data(linked, () => linkedLine(linked))
+      return
+    }
+    const proof = await proofOf(flags)
     const linked = await visitProvider(
-      {
-        start: to => api.startLinking({ body: { provider, return: to, ...proof } }),
-        // Somebody else may have signed in at the provider in that browser: the account would be a way in for them.
-        finish: async body => {
-          const found = await api.checkLinking({ body })
-          output.note(`Account at ${plain(found.provider)}: ${plain(found.email ?? found.subject)}`)
-          if (yes || (await agrees('Is this your account, to sign in with from now on?', UNASKED))) {
-            return api.finishLinking({ body })
-          }
-          throw new AppError('forbidden', { why: 'Nothing was linked.' })
-        },
-      },
+      { start: to => api.startLinking({ body: { provider, return: to, ...proof } }), finish },
       browser && hasBrowser(),
       text => output.note(text),
     )
-    output.data(linked, () => `Linked ${linked.email} (${linked.provider ?? linked.issuer}).`)
+    output.data(linked, () => linkedLine(linked))
   })
 
   withProof(
@@ -79,6 +90,16 @@ export function addIdentityCommands(program: Command): void {
     await api.unlinkIdentity({ body: { issuer, subject, ...(await proofOf(flags)) } })
     createOutput(json).data({ issuer, subject }, () => `Unlinked ${email}.`)
   })
+}
+
+const linkedLine = ({ email, provider, issuer }: OwnIdentity) => `Linked ${email} (${provider ?? issuer}).`
+
+/** Both passwords come from prompts, or are the first two lines of standard input. */
+async function proofsOf({ passwordStdin, totp }: ProofFlags, name: string) {
+  const [password = '', directoryPassword = ''] = passwordStdin
+    ? (await readStandardInput()).split(/\r?\n/)
+    : [await promptSecret('Password: '), await promptSecret(`Password at ${plain(name)}: `)]
+  return { password, directoryPassword, ...defined({ totp }) }
 }
 
 /** The password comes from a prompt, or is the first line of standard input. */

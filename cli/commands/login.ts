@@ -11,7 +11,7 @@ import { createNetwork, environmentWays, usePins } from '#proxy/network'
 import { parseFingerprint, readCertificates, trustServer } from '../config/certificates.ts'
 import { createOutput } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
-import { hasBrowser, signInWithBrowser } from './sso-sign-in.ts'
+import { chosenProvider, hasBrowser, signInWithBrowser } from './sso-sign-in.ts'
 
 interface LoginFlags {
   endpoint?: string
@@ -20,6 +20,8 @@ interface LoginFlags {
   email?: string
   /** True: the only provider. */
   sso?: string | true
+  /** Name in a directory. */
+  user?: string
   /** False with `--no-browser`. */
   browser: boolean
   passwordStdin?: boolean
@@ -41,7 +43,8 @@ export function addLoginCommands(program: Command): void {
     .option('--fingerprint <sha256>', 'trust the server with exactly this certificate, which no authority vouches for')
     .option('--allow-http', 'allow sending password and token unencrypted to another computer')
     .option('--email <address>', 'your e-mail address')
-    .option('--sso [provider]', 'sign in at a provider of your organization, in a browser')
+    .option('--sso [provider]', 'sign in at a provider of your organization: in a browser, or with --user at a directory')
+    .option('--user <name>', 'with --sso of a directory: your name there; the password is asked for')
     .option('--no-browser', 'with --sso: print an address for a browser on any computer, and ask for its code')
     .option('--password-stdin', 'read the password from standard input')
     .option('--totp <code>', 'code from your authenticator app, or a recovery code')
@@ -136,18 +139,34 @@ async function signInWithPassword(api: ApiClient, flags: LoginFlags): Promise<Ro
 }
 
 async function signInAtProvider(api: ApiClient, flags: LoginFlags): Promise<RouteReply<'login'>> {
-  const provider = typeof flags.sso === 'string' ? flags.sso : undefined
+  const provider = await chosenProvider(api, typeof flags.sso === 'string' ? flags.sso : undefined)
+  if (provider.kind === 'ldap') return await signInAtDirectory(api, provider, flags)
   const output = createOutput(flags.json ?? false)
   const browserHere = flags.browser && hasBrowser()
   return await signInWithBrowser(
     api,
-    { provider, browserHere },
+    { provider: provider.id, browserHere },
     proof => {
       const body = { ...proof, kind: 'token', label: label() } as const
       return withCode(code => api.finishSso({ body: { ...body, ...code } }), flags.totp)
     },
     text => output.note(text),
   )
+}
+
+async function signInAtDirectory(
+  api: ApiClient,
+  { id: provider, name }: { readonly id: string; readonly name: string },
+  flags: LoginFlags,
+): Promise<RouteReply<'login'>> {
+  const { user: username } = flags
+  if (username === undefined) {
+    throw new AppError('bad_request', { why: `${name} takes a name and a password. Give the name with --user NAME.` })
+  }
+  const { password, totp } = await readSecrets({ ...flags, email: `${username} at ${name}` })
+  const { secret, code } = await api.proveAtDirectory({ body: { provider, username, password } })
+  const body = { secret, code, kind: 'token', label: label() } as const
+  return await withCode(next => api.finishSso({ body: { ...body, ...next } }), totp)
 }
 
 async function readSecrets(flags: LoginFlags & { email: string }): Promise<{

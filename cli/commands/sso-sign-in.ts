@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { type ApiClient, AppError, isAppError, type SsoReturn } from '#manager/contract'
+import { type ApiClient, AppError, type AuthOptions, isAppError, type SsoReturn } from '#manager/contract'
 import { hasDisplay, openBrowser } from '../up/browser.ts'
 import { listenForCodes } from './sso-codes.ts'
 
@@ -35,7 +35,7 @@ export async function signInWithBrowser<T>(
   finish: (proof: SsoProof) => Promise<T>,
   tell: (text: string) => void,
 ): Promise<T> {
-  const id = provider ?? (await onlyProvider(api))
+  const id = provider ?? (await onlyProvider(api)).id
   const start = (to: SsoReturn) => api.startSso({ body: { provider: id, return: to } })
   return visitProvider({ start, finish }, browserHere, tell)
 }
@@ -87,13 +87,21 @@ export async function visitProvider<T>(
   }
 }
 
+/** The provider with this id, or the only one. @throws AppError `sign_in_provider_not_found`, `bad_request` if there are several */
+export async function chosenProvider(api: ApiClient, id: string | undefined) {
+  if (id === undefined) return onlyProvider(api)
+  const found = (await api.authOptions()).providers.find(provider => provider.id === id)
+  if (!found) throw new AppError('sign_in_provider_not_found', { id })
+  return found
+}
+
 /** @throws AppError `sign_in_provider_not_found`, `bad_request` if there are several */
-export async function onlyProvider(api: ApiClient): Promise<string> {
+export async function onlyProvider(api: ApiClient): Promise<AuthOptions['providers'][number]> {
   const { providers } = await api.authOptions()
   const [first, ...others] = providers
   if (!first)
     throw new AppError('sign_in_provider_not_found', { why: 'This Berth has no sign-in provider. Use --email.' })
-  if (others.length === 0) return first.id
+  if (others.length === 0) return first
   throw new AppError('bad_request', { why: `Choose one: --sso ${providers.map(({ id }) => id).join(', --sso ')}` })
 }
 

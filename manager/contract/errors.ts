@@ -95,6 +95,7 @@ export const ERRORS = {
     title: 'The sign-in provider has not verified the e-mail address',
   },
   sso_expired: { status: 401, retry: false, title: 'This sign-in was used, has expired or began elsewhere' },
+  sso_login_failed: { status: 401, retry: false, title: 'Wrong name or password' },
   sso_no_account: { status: 403, retry: false, title: 'You have no account here' },
   sso_provider_unreachable: { status: 503, retry: true, title: 'The sign-in provider does not answer' },
   sso_provider_wrong: { status: 502, retry: false, title: 'The sign-in provider does not fit its settings' },

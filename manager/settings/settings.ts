@@ -117,7 +117,7 @@ export function createSettings({
       const active = rows
         .map(row => ({ ...SignInProviderSettings.parse(row.settings), id: row.id }))
         .filter(row => row.active)
-      return { ...toAuthOptions(settings), providers: active.map(({ id, name }) => ({ id, name })), firstStart }
+      return { ...toAuthOptions(settings), providers: active.map(({ id, name, kind }) => ({ id, name, kind })), firstStart }
     },
 
     async announcement(userId) {

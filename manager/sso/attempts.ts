@@ -63,10 +63,19 @@ export interface ReadAttempt {
   readonly person: Person
 }
 
+/** An attempt whose person has proved who they are without a browser. */
+export interface ProvedAttempt extends AttemptProof {
+  readonly expiresAt: string
+}
+
 /** Visits to a provider: begun by a client, continued by the callback, and read by the client that began. */
 export interface SsoAttempts {
-  /** @throws AppError `sign_in_provider_not_found`, as `ProviderClient.begin` */
+  /** @throws AppError `sign_in_provider_not_found`, `bad_request` for a directory, as `ProviderClient.begin` */
   start(request: AttemptStart): Promise<StartedAttempt>
+  /** Begins where a visit would have ended: with a person, and a code for the client that showed the proof. */
+  proved(
+    request: Pick<AttemptStart, 'provider' | 'address' | 'linkTo'> & { readonly person: Person },
+  ): Promise<ProvedAttempt>
   /** Handles the browser's return. @returns where to send it; never fails because of the provider, whose error `read` reports */
   callback(query: URLSearchParams): Promise<string>
   /**
@@ -101,6 +110,12 @@ type Outcome = z.infer<typeof Outcome>
 const placeOf = (stateHash: Buffer) => `sign-in-attempt:${stateHash.toString('base64url')}`
 export const startAgain = () => new AppError('sso_expired', because('sso_start_again'))
 
+const openBy = (address: string) => ({
+  lifetimeSeconds: ATTEMPT_SECONDS,
+  network: networksOf(address).at(-1) ?? '',
+  most: MOST_OPEN,
+})
+
 export function createSsoAttempts({ store, box, client, providers, log }: SsoAttemptsDeps): SsoAttempts {
   const { db } = store
   const seal = (stateHash: Buffer, value: unknown) => box.seal(JSON.stringify(value), placeOf(stateHash))
@@ -109,6 +124,7 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
   async function learn(provider: string, challenge: z.infer<typeof Begun>['challenge'], query: URLSearchParams) {
     try {
       const { access, settings } = await providers.open(provider)
+      if (!access) throw startAgain()
       const claims = await client.finish(access, { challenge, query })
       return { person: personOf(claims, settings) }
     } catch (error) {
@@ -121,18 +137,30 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
   return {
     async start({ provider, return: to, consoleUrl, address, linkTo }) {
       const { access } = await providers.open(provider)
+      if (!access) throw new AppError('bad_request', because('use_name_and_password'))
       const { url, state, challenge } = await client.begin(access, consoleUrl + CALLBACK_PATH)
       const [secret, word, stateHash] = [newToken(), newWord(), hashToken(state)]
       const expiresAt = await insertAttempt(db, {
+        ...openBy(address),
         stateHash,
         secretHash: hashToken(secret),
         provider,
         sealed: seal(stateHash, { return: to, word, challenge, linkTo } satisfies z.infer<typeof Begun>),
-        lifetimeSeconds: ATTEMPT_SECONDS,
-        network: networksOf(address).at(-1) ?? '',
-        most: MOST_OPEN,
       })
       return { url, secret, word, consoleUrl, expiresAt: expiresAt.toISOString() }
+    },
+
+    async proved({ provider, person, address, linkTo }) {
+      const [secret, code, stateHash] = [newToken(), newToken(), hashToken(newToken())]
+      const expiresAt = await insertAttempt(db, {
+        ...openBy(address),
+        stateHash,
+        secretHash: hashToken(secret),
+        codeHash: hashToken(code),
+        provider,
+        sealed: seal(stateHash, { person, linkTo } satisfies Outcome),
+      })
+      return { secret, code, expiresAt: expiresAt.toISOString() }
     },
 
     async callback(query) {

@@ -23,7 +23,15 @@ import { type Caller } from '../users/authorize.ts'
 import { type OwnProof, proveOwn, type SecondFactorCheck } from '../users/own-proof.ts'
 import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { type Passwords } from '../users/passwords.ts'
-import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain, type StartedAttempt } from './attempts.ts'
+import {
+  type AttemptProof,
+  type AttemptStart,
+  type ProvedAttempt,
+  type SsoAttempts,
+  startAgain,
+  type StartedAttempt,
+} from './attempts.ts'
+import { type DirectoryAttempts, type DirectoryProof } from './directory/attempts.ts'
 import { newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
 import { linkedNews, type Told } from './enter-account.ts'
@@ -42,6 +50,11 @@ export interface OwnIdentities {
   list(caller: Caller): Promise<OwnIdentity[]>
   /** @throws AppError `login_failed`, `totp_required`, `totp_invalid`, `login_throttled`, and as `SsoAttempts.start` */
   start(caller: Caller, request: OwnProof & Omit<AttemptStart, 'linkTo'>): Promise<StartedAttempt>
+  /** The same for a directory, whose name and password prove the other account. @throws AppError also as `DirectoryAttempts.prove` */
+  proveAtDirectory(
+    caller: Caller,
+    request: OwnProof & Omit<DirectoryProof, 'linkTo' | 'password'> & { readonly directoryPassword: string },
+  ): Promise<ProvedAttempt>
   /** The account that `finish` would link, to ask the person. Changes nothing. @throws AppError as `SsoAttempts.read` */
   check(caller: Caller, proof: AttemptProof): Promise<FoundIdentity>
   /** @throws AppError as `SsoAttempts.read`; `not_signed_in` (ended meanwhile), `identity_taken`, `sso_email_domain` and others of the address */
@@ -58,6 +71,7 @@ export interface OwnIdentities {
 export interface OwnIdentitiesDeps {
   readonly store: Store
   readonly attempts: SsoAttempts
+  readonly directoryAttempts: DirectoryAttempts
   readonly providers: Pick<SignInProviders, 'open'>
   readonly passwords: Pick<Passwords, 'verify'>
   readonly secondFactor: SecondFactorCheck
@@ -68,7 +82,7 @@ export interface OwnIdentitiesDeps {
 }
 
 export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
-  const { store, attempts, providers, settings, notifier, onTaken } = deps
+  const { store, attempts, directoryAttempts, providers, settings, notifier, onTaken } = deps
   const { db } = store
 
   async function own(caller: Caller): Promise<UserRow> {
@@ -85,6 +99,11 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
     async start(caller, { password, totp, ...request }) {
       await prove(caller, { password, totp })
       return attempts.start({ ...request, linkTo: caller.userId })
+    },
+
+    async proveAtDirectory(caller, { password, totp, directoryPassword, ...request }) {
+      await prove(caller, { password, totp })
+      return directoryAttempts.prove({ ...request, password: directoryPassword, linkTo: caller.userId })
     },
 
     async check(caller, proof) {

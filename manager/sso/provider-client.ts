@@ -50,7 +50,7 @@ export interface ProviderClient {
     request: { challenge: Challenge; query: URLSearchParams },
   ): Promise<Claims & { iss: string; sub: string }>
   /** Reads the discovery document again. @throws as `begin` */
-  check(provider: ProviderAccess): Promise<SignInProviderCheck>
+  check(provider: ProviderAccess): Promise<Extract<SignInProviderCheck, { kind: 'oidc' }>>
 }
 
 export function createProviderClient({ now }: { readonly now: () => number }): ProviderClient {
@@ -115,6 +115,7 @@ export function createProviderClient({ now }: { readonly now: () => number }): P
       const { issuer, authorization_endpoint, token_endpoint, code_challenge_methods_supported } =
         configuration.serverMetadata()
       return {
+        kind: 'oidc',
         issuer,
         authorizationEndpoint: authorization_endpoint ?? '',
         tokenEndpoint: token_endpoint ?? '',

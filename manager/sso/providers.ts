@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   AppError,
   because,
+  type DirectoryPerson,
   type SignInIdentity,
   type SignInProvider,
   type SignInProviderChange,
@@ -13,7 +14,6 @@ import {
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { signInProviderContext } from '../secrets/sealed.ts'
 import { type Settings } from '../settings/settings.ts'
-import { findDomain } from '../store/identity/domains.ts'
 import { countIdentities, listIdentities } from '../store/identity/sign-in-identities.ts'
 import {
   deleteSignInProvider,
@@ -25,7 +25,6 @@ import {
   updateSignInProvider,
 } from '../store/identity/sign-in-providers.ts'
 import { findUser, lockSuperadmins, lockUser } from '../store/identity/users.ts'
-import { noSuchDomain } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { endAccess } from '../users/end-access.ts'
@@ -34,18 +33,23 @@ import { type Logins } from '../users/logins.ts'
 import { newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type Told } from './enter-account.ts'
+import { type DirectoryAccess, type DirectoryClient } from './directory/client.ts'
 import { type ProviderAccess, type ProviderClient } from './provider-client.ts'
+import { changedSettings, keepsSecret, requireConsistent, settingsOfSpec } from './provider-rules.ts'
 import { type Withdrawals } from './withdraw.ts'
 
-/** A provider with its settings. `access` holds the client secret: only for the client. */
+/** A provider with its settings. The ways of access hold its secret: only for the clients. */
 export interface OpenProvider {
   readonly settings: SignInProviderSettings
   /** Version of the mapping, to be recorded with the rights that it gives. */
   readonly mappingVersion: number
-  readonly access: ProviderAccess
+  /** Null for a directory. */
+  readonly access: ProviderAccess | null
+  /** Null for a provider of OpenID Connect. */
+  readonly directory: DirectoryAccess | null
 }
 
-/** Providers of OpenID Connect, as superadmins set them up, and the links of accounts to them. */
+/** Sign-in providers, as superadmins set them up, and the links of accounts to them. */
 export interface SignInProviders {
   list(): Promise<SignInProvider[]>
   /** @throws AppError `sign_in_provider_exists`, `domain_not_found`, `bad_request` */
@@ -59,6 +63,14 @@ export interface SignInProviders {
   change(id: string, change: SignInProviderChange): Promise<SignInProvider>
   /** Withdraws the rights that its mapping gave. @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use` */
   remove(id: string): Promise<void>
+  /**
+   * What Berth reads of a person in a directory. Nobody is signed in.
+   *
+   * @throws AppError as `check`, `bad_request` (OpenID Connect, no account that searches), `user_not_found`
+   */
+  lookUp(id: string, username: string): Promise<DirectoryPerson>
+  /** Active directories that are asked whether they still have their people. */
+  directories(): Promise<DirectoryAccess[]>
   /** @throws AppError `sign_in_provider_not_found`, `sso_provider_unreachable`, `sso_provider_wrong` */
   check(id: string): Promise<SignInProviderCheck>
   /** @throws AppError unless the discovery of one active provider works now: the error of the last one, or `bad_request` */
@@ -78,6 +90,7 @@ export interface SignInProvidersDeps {
   readonly store: Store
   readonly box: SecretBox
   readonly client: Pick<ProviderClient, 'check'>
+  readonly directory: Pick<DirectoryClient, 'check' | 'lookUp'>
   readonly settings: Pick<Settings, 'read'>
   readonly logins: Pick<Logins, 'tellEnd' | 'forget'>
   readonly notifier: AccountNotifier
@@ -87,7 +100,7 @@ export interface SignInProvidersDeps {
 }
 
 export function createSignInProviders(deps: SignInProvidersDeps): SignInProviders {
-  const { store, box, client, settings, logins, notifier, onTaken, withdrawals } = deps
+  const { store, box, client, directory: directoryClient, settings, logins, notifier, onTaken, withdrawals } = deps
   const { db } = store
   const notFound = (id: string) => new AppError('sign_in_provider_not_found', { id })
   const seal = (id: string, secret: string | null) =>
@@ -101,9 +114,14 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     mapping_version: mappingVersion,
   }: SignInProviderRow): OpenProvider {
     const settings = SignInProviderSettings.parse(stored)
-    const { name, issuer, clientId, scopes } = settings
-    const clientSecret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderContext(id))
-    return { settings, mappingVersion, access: { id, version, name, issuer, clientId, scopes, clientSecret } }
+    const { name, issuer, clientId, scopes, directory } = settings
+    const secret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderContext(id))
+    return {
+      settings,
+      mappingVersion,
+      access: directory ? null : { id, version, name, issuer, clientId, scopes, clientSecret: secret },
+      directory: directory && { settings: { ...settings, directory }, password: secret },
+    }
   }
 
   async function view(id: string): Promise<SignInProvider> {
@@ -120,16 +138,8 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     throw new AppError('sign_in_provider_in_use', because('sign_in_provider_only'))
   }
 
-  async function requireConsistent(trx: Db, next: SignInProviderSettings): Promise<void> {
-    const { linkByEmail, emailDomains, mapping, groupsClaim, domain } = next
-    if (linkByEmail && emailDomains.length === 0) {
-      throw new AppError('bad_request', because('link_needs_domains'))
-    }
-    if (mapping.length > 0 && groupsClaim === null) {
-      throw new AppError('bad_request', because('mapping_needs_claim'))
-    }
-    if (!(await findDomain(trx, domain))) throw noSuchDomain(domain)
-  }
+  const checkOf = ({ access, directory }: OpenProvider) =>
+    directory ? directoryClient.check(directory) : client.check(defined(access))
 
   return {
     async list() {
@@ -137,10 +147,12 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
       return rows.map(row => toView(row, counts))
     },
 
-    async create({ id, clientSecret, ...settings }) {
+    async create(spec) {
+      const { id, clientSecret } = spec
+      const settings = settingsOfSpec(spec)
       await store.transaction(async trx => {
         await lockSignInProviders(trx)
-        await requireConsistent(trx, settings)
+        await requireConsistent(trx, settings, clientSecret !== null)
         if (await insertSignInProvider(trx, id, { settings, sealedSecret: seal(id, clientSecret) })) return
         throw new AppError('sign_in_provider_exists', { id, ...because('choose_other_id') })
       })
@@ -154,13 +166,11 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
         const row = await findSignInProvider(trx, id)
         if (!row) throw notFound(id)
         const before = SignInProviderSettings.parse(row.settings)
-        const given = Object.entries(change).filter(([, value]) => value !== undefined)
-        const next = SignInProviderSettings.parse({ ...before, ...Object.fromEntries(given) })
-        await requireConsistent(trx, next)
+        const next = changedSettings(before, change)
+        const kept = keepsSecret(before, next) ? row.sealed_secret : null
+        const sealedSecret = clientSecret === undefined ? kept : seal(id, clientSecret)
+        await requireConsistent(trx, next, sealedSecret !== null)
         if (before.active && !next.active) await requireAnother(trx, id)
-        const isSameClient = before.issuer === next.issuer && before.clientId === next.clientId
-        const sealedSecret =
-          clientSecret === undefined ? (isSameClient ? row.sealed_secret : null) : seal(id, clientSecret)
         const changesMapping = !isDeepStrictEqual(mappingOf(before), mappingOf(next))
         await updateSignInProvider(trx, id, { settings: next, sealedSecret, changesMapping })
       })
@@ -181,15 +191,31 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     async check(id) {
       const row = await findSignInProvider(db, id)
       if (!row) throw notFound(id)
-      return client.check(accessOf(row).access)
+      return checkOf(accessOf(row))
+    },
+
+    async lookUp(id, username) {
+      const row = await findSignInProvider(db, id)
+      if (!row) throw notFound(id)
+      const { directory } = accessOf(row)
+      if (!directory) throw new AppError('bad_request', because('provider_takes_not', { names: 'username' }))
+      const person = await directoryClient.lookUp(directory, username)
+      if (person) return person
+      const { base, userFilter: filter } = directory.settings.directory
+      throw new AppError('user_not_found', because('directory_no_person', { base, filter, username }))
+    },
+
+    async directories() {
+      const all = (await listSignInProviders(db)).map(accessOf)
+      return all.flatMap(({ settings, directory }) => (settings.active && directory ? [directory] : []))
     },
 
     async requireWorking() {
       const active = (await listSignInProviders(db)).map(accessOf).filter(({ settings }) => settings.active)
       let fault: unknown = new AppError('bad_request', because('sign_in_provider_needed'))
-      for (const { access } of active) {
+      for (const provider of active) {
         try {
-          await client.check(access)
+          await checkOf(provider)
           return
         } catch (error) {
           fault = error
@@ -242,6 +268,11 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
 const mappingOf = ({ issuer, domain, groupsClaim, mapping }: SignInProviderSettings) => ({
   ...{ issuer, domain, groupsClaim, mapping },
 })
+
+function defined(access: ProviderAccess | null): ProviderAccess {
+  if (!access) throw new Error('a provider is neither of OpenID Connect nor a directory')
+  return access
+}
 
 function toView(row: SignInProviderRow, counts: ReadonlyMap<string, number>): SignInProvider {
   const settings = SignInProviderSettings.parse(row.settings)

@@ -16,6 +16,8 @@ import { type Mailer } from '../mail/mailer.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
 import { createSsoAttempts, type SsoAttempts } from '../sso/attempts.ts'
+import { createDirectoryAttempts } from '../sso/directory/attempts.ts'
+import { createDirectoryClient } from '../sso/directory/client.ts'
 import { createOwnIdentities } from '../sso/own-identities.ts'
 import { createProviderClient } from '../sso/provider-client.ts'
 import { createSignInProviders } from '../sso/providers.ts'
@@ -131,8 +133,20 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     await logins.tellEnd(ended)
   }
   const withdrawals = stack.use(startWithdrawals({ store, settings, notifier, onTaken, log }))
-  const providers = createSignInProviders({ store, box, client, settings, logins, notifier, onTaken, withdrawals })
+  const directory = createDirectoryClient()
+  const providers = createSignInProviders({
+    store,
+    box,
+    client,
+    directory,
+    settings,
+    logins,
+    notifier,
+    onTaken,
+    withdrawals,
+  })
   const attempts = createSsoAttempts({ store, box, client, providers, log })
+  const directoryAttempts = createDirectoryAttempts({ store, client: directory, providers, attempts })
   const sso = createSsoSignIns({
     store,
     attempts,
@@ -179,8 +193,9 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       ...createSignInProviderRoutes({
         providers,
         attempts,
+        directoryAttempts,
         sso,
-        own: createOwnIdentities({ ...proving, attempts, providers, settings, notifier, onTaken }),
+        own: createOwnIdentities({ ...proving, attempts, directoryAttempts, providers, settings, notifier, onTaken }),
         settings,
         consoleAddress,
       }),

@@ -162,4 +162,30 @@ export const ADMINISTRATION_CAUSES = {
     '{authority} did not issue a certificate for {names}: {text}. The authority must reach port 80 of these names; console.tls.httpPort listens there. Berth tries again by itself.',
   cert_not_issued_dns:
     '{authority} did not issue a certificate for {names}: {text}. Check what {program} does. Berth tries again by itself.',
+
+  // directories of people
+  directory_address: 'Berth does not connect to {host}: addresses of this kind give out credentials of the machine.',
+  directory_away: '{host} does not accept a connection ({reason}). Check address, port and firewalls.',
+  directory_base: 'The directory shows no entry "{base}" (LDAP result {code}). Check base, and the rights of bindDn.',
+  directory_bind: 'The directory refuses "{account}" (LDAP result {code}). Check bindDn and its password.',
+  directory_broken: 'The connection to the directory ended. Try again; the log of the manager has the cause.',
+  directory_busy: 'The directory is busy. Try again in a moment.',
+  directory_filter: 'The filter "{filter}" cannot be read. Each part needs its parentheses, as in (uid=ada).',
+  directory_groups: 'Groups below "{base}" cannot be searched (LDAP result {code}). Check groupBase and groupFilter.',
+  directory_name: 'No address was found for {host}. Check the name, and the name servers of the manager.',
+  directory_needs_account: 'This needs an account that searches: set bindDn and its password.',
+  directory_needs_tls:
+    'Passwords would cross the network unencrypted. Use ldaps:// addresses, or switch on startTls. Plain ldap:// works on this computer only.',
+  directory_no_id: 'The entry of the person has no attribute "{attribute}". Check idAttribute.',
+  directory_no_person: 'Nobody below "{base}" matches {filter} with the name "{username}".',
+  directory_one_bind: 'Set either bindDn with its password, or directBind.',
+  directory_search: 'People below "{base}" cannot be searched (LDAP result {code}). Check base and userFilter.',
+  directory_several: 'Several people match {filter}. Nobody is signed in until it matches one.',
+  directory_slow: '{host} does not answer in time. Check address, port and firewalls.',
+  directory_starttls: '{host} does not offer StartTLS. Use an ldaps:// address, or set up TLS at the server.',
+  directory_template: '{setting} needs {place} where the name of the person belongs.',
+  directory_tls:
+    'The certificate of {host} is not accepted ({reason}). Check name and date of the certificate, and caCertificates.',
+  provider_needs: 'A provider of this kind needs these settings: {names}.',
+  provider_takes_not: 'A provider of this kind does not have these settings: {names}.',
 } as const

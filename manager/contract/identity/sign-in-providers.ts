@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DirectoryChange, DirectoryCheck, DirectorySettings } from './directories.ts'
 import { DomainName } from './domains.ts'
 import { TextOf, TextUpTo, TrimmedText, WebAddress } from '../plain-text.ts'
 import { Role } from './users.ts'
@@ -21,6 +22,12 @@ const Issuer = WebAddress(500, {
     'must start with https://',
   )
 
+/** Name that Berth gives to a directory, in the place of an issuer. It is new for each provider, so no later one inherits its accounts. */
+const DirectoryIssuer = TextOf(100, /^ldap:[a-z0-9-]{1,32}:[0-9a-f]{16}$/)
+
+export const SignInProviderKind = z.enum(['oidc', 'ldap'])
+export type SignInProviderKind = z.infer<typeof SignInProviderKind>
+
 const ClaimName = TrimmedText(200).min(1)
 export const MailDomain = z
   .string()
@@ -37,11 +44,13 @@ export const GroupMapping = z.strictObject({
 })
 export type GroupMapping = z.infer<typeof GroupMapping>
 
+const clientId = TrimmedText(500)
+
 const fields = {
   name: TrimmedText(64).min(1).describe('Name on the button of the sign-in page.'),
   active: z.boolean().describe('Whether the sign-in page offers it.'),
   issuer: Issuer.describe('Issuer identifier; the rest is read from its discovery document.'),
-  clientId: TrimmedText(500).min(1),
+  clientId: clientId.min(1),
   scopes: z
     .array(TextOf(200, /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope'))
     .max(20)
@@ -66,9 +75,19 @@ const fields = {
   mapping: z.array(GroupMapping).max(200).describe('What groups of the provider give.'),
 } as const
 
+const stored = {
+  kind: SignInProviderKind.describe('OpenID Connect, or an LDAP directory.'),
+  issuer: z.union([Issuer, DirectoryIssuer]).describe('Issuer identifier, or the name that Berth gave a directory.'),
+  clientId: clientId.describe('Empty for a directory.'),
+  directory: DirectorySettings.nullable().describe('How a directory is asked; null for OpenID Connect.'),
+} as const
+
 /** The settings of a provider that are stored unencrypted. */
 export const SignInProviderSettings = z.object({
   ...fields,
+  ...stored,
+  kind: stored.kind.default('oidc'),
+  directory: stored.directory.default(null),
   active: fields.active.default(true),
   scopes: fields.scopes.default(['email', 'profile']),
   emailClaim: fields.emailClaim.default('email'),
@@ -88,6 +107,7 @@ const ClientSecret = TextUpTo(2000).min(1)
 export const SignInProvider = z
   .object({
     ...fields,
+    ...stored,
     id: SignInProviderId,
     clientSecretSet: z.boolean().describe('The secret itself is never shown.'),
     createdAt: z.iso.datetime(),
@@ -100,21 +120,25 @@ export const SignInProviderSpec = z
   .strictObject({
     id: SignInProviderId,
     ...SignInProviderSettings.shape,
-    clientSecret: ClientSecret.nullable().default(null).describe('Null for a public client.'),
+    issuer: fields.issuer.optional().describe('Of OpenID Connect only.'),
+    clientId: fields.clientId.optional().describe('Of OpenID Connect only.'),
+    clientSecret: ClientSecret.nullable()
+      .default(null)
+      .describe('Client secret, null for a public client; or the password of bindDn.'),
   })
   .meta({ id: 'SignInProviderSpec' })
 export type SignInProviderSpec = z.infer<typeof SignInProviderSpec>
 
 /** Change of a provider. A key that is left out keeps its value. */
 export const SignInProviderChange = z
-  .strictObject({ ...fields, clientSecret: ClientSecret.nullable() })
+  .strictObject({ ...fields, directory: DirectoryChange, clientSecret: ClientSecret.nullable() })
   .partial()
   .meta({ id: 'SignInProviderChange' })
 export type SignInProviderChange = z.infer<typeof SignInProviderChange>
 
 /** Facts from a provider's discovery document. */
-export const SignInProviderCheck = z
-  .object({
+const IssuerCheck = z.object({
+    kind: z.literal('oidc'),
     issuer: z.string(),
     authorizationEndpoint: z.string(),
     tokenEndpoint: z.string(),
@@ -124,6 +148,9 @@ export const SignInProviderCheck = z
       .nullable()
       .describe("The provider's clock minus this manager's; null if its answer has no date."),
   })
+
+export const SignInProviderCheck = z
+  .discriminatedUnion('kind', [IssuerCheck, DirectoryCheck])
   .meta({ id: 'SignInProviderCheck' })
 export type SignInProviderCheck = z.infer<typeof SignInProviderCheck>
 

@@ -3,7 +3,7 @@ import { ANNOUNCEMENT_LEVELS } from './announcement.ts'
 import { TimeOfDay } from './backups.ts'
 import { DomainName } from '../identity/domains.ts'
 import { DateTime, MailAddress, PlainLines, PlainText, TextUpTo, TrimmedLines, WebAddress } from '../plain-text.ts'
-import { MailDomain } from '../identity/sign-in-providers.ts'
+import { MailDomain, SignInProviderKind } from '../identity/sign-in-providers.ts'
 import { TimeZone } from './time-zone.ts'
 import { WebhookHosts } from './webhooks.ts'
 
@@ -255,8 +255,8 @@ export const AuthOptions = z
     passwordReset: z.enum(['mail', 'admin']).describe('How people get a link for a forgotten password.'),
     passwordSignIn: z.enum(PASSWORD_SIGN_IN).describe('Who may sign in with a password.'),
     providers: z
-      .array(z.object({ id: z.string(), name: z.string() }))
-      .describe('Providers of OpenID Connect, by name.'),
+      .array(z.object({ id: z.string(), name: z.string(), kind: SignInProviderKind }))
+      .describe('Sign-in providers, by name. A directory (ldap) takes name and password here.'),
     signUpEmailDomains: z.string().nullable().describe('Domains whose addresses may sign up; null: all.'),
     signUpNote: z.string().nullable().describe('A sentence above the form of a request for an account.'),
     idleSignOutMinutes: z.int().nullable().describe('Minutes without use after which the console signs a browser out.'),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { SecondFactor } from '../identity/accounts.ts'
 import { UserId } from '../ids.ts'
 import { PlainText, TextUpTo } from '../plain-text.ts'
+import { DirectoryPerson } from '../identity/directories.ts'
 import {
   FoundIdentity,
   OwnIdentity,
@@ -36,7 +37,15 @@ const OwnProof = {
   totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
 } as const
 
-/** Sign-in by OpenID Connect: its providers, the sign-in itself, and the links of accounts. */
+const Username = TextUpTo(256).min(1).describe('As the person writes it in the directory.')
+const DirectoryProof = { provider: SignInProviderId, username: Username } as const
+const DirectoryProved = z.object({
+  secret: z.string().describe('To finish with.'),
+  code: z.string().describe('To finish with.'),
+  expiresAt: z.iso.datetime(),
+})
+
+/** Sign-in by OpenID Connect or at a directory: providers, the sign-in itself, and the links of accounts. */
 export const SIGN_IN_PROVIDER_ROUTES = {
   startSso: {
     method: 'POST',
@@ -45,6 +54,14 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     summary: 'Begin a sign-in at a provider. Open the address in a browser, then finish with the code that comes back.',
     body: z.strictObject({ provider: SignInProviderId, return: SsoReturn.default({ to: 'page' }) }),
     reply: SsoStarted,
+  },
+  proveAtDirectory: {
+    method: 'POST',
+    path: '/api/v1/auth/sso/directory',
+    access: 'none',
+    summary: 'Begin a sign-in at a directory with name and password. Finish with secret and code as at a provider.',
+    body: z.strictObject({ ...DirectoryProof, password: Password }),
+    reply: DirectoryProved,
   },
   finishSso: {
     method: 'POST',
@@ -73,6 +90,14 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     summary: 'Begin to link your account at a provider. Open the address in a browser, then finish with the code.',
     body: z.strictObject({ ...OwnProof, provider: SignInProviderId, return: SsoReturn.default({ to: 'page' }) }),
     reply: SsoStarted,
+  },
+  proveLinking: {
+    method: 'POST',
+    path: '/api/v1/me/identities/directory',
+    access: 'user',
+    summary: 'Begin to link your account in a directory, with its name and password. Finish with secret and code.',
+    body: z.strictObject({ ...OwnProof, ...DirectoryProof, directoryPassword: Password }),
+    reply: DirectoryProved,
   },
   checkLinking: {
     method: 'POST',
@@ -103,7 +128,7 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     method: 'GET',
     path: '/api/v1/sign-in-providers',
     access: 'superadmin',
-    summary: 'List the providers of OpenID Connect, and the callback address to register at each.',
+    summary: 'List the sign-in providers, and the callback address to register at those of OpenID Connect.',
     reply: z.object({
       items: z.array(SignInProvider),
       callbackUrl: z.string().describe('Redirect URI of this Berth, derived from publicUrl.'),
@@ -148,9 +173,19 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     method: 'POST',
     path: '/api/v1/sign-in-providers/:id/test',
     access: 'superadmin',
-    summary: 'Read the discovery document of a provider now. Nobody is signed in.',
+    summary: 'Read the discovery document of a provider, or bind to a directory, now. Nobody is signed in.',
     params: z.object({ id: SignInProviderId }),
     reply: SignInProviderCheck,
+  },
+  lookUpInDirectory: {
+    method: 'POST',
+    path: '/api/v1/sign-in-providers/:id/people',
+    access: 'superadmin',
+    byPerson: true,
+    summary: 'Look a person up in a directory with the account that searches: what Berth reads, and the groups.',
+    params: z.object({ id: SignInProviderId }),
+    body: z.strictObject({ username: Username }),
+    reply: DirectoryPerson,
   },
   listUserIdentities: {
     method: 'GET',

@@ -3,6 +3,7 @@ import { type FastifyInstance } from 'fastify'
 import { type Settings } from '../../settings/settings.ts'
 import { type SignInProviders } from '../../sso/providers.ts'
 import { CALLBACK_PATH, type SsoAttempts } from '../../sso/attempts.ts'
+import { type DirectoryAttempts } from '../../sso/directory/attempts.ts'
 import { type OwnIdentities } from '../../sso/own-identities.ts'
 import { type SsoSignIns } from '../../sso/sign-in.ts'
 import { type Handlers } from '../handlers.ts'
@@ -12,9 +13,11 @@ import { deviceOf, handOver } from './identity.ts'
 export type SignInProviderHandlers = Pick<
   Handlers,
   | 'startSso'
+  | 'proveAtDirectory'
   | 'finishSso'
   | 'listOwnIdentities'
   | 'startLinking'
+  | 'proveLinking'
   | 'checkLinking'
   | 'finishLinking'
   | 'unlinkIdentity'
@@ -23,6 +26,7 @@ export type SignInProviderHandlers = Pick<
   | 'updateSignInProvider'
   | 'deleteSignInProvider'
   | 'testSignInProvider'
+  | 'lookUpInDirectory'
   | 'listUserIdentities'
   | 'removeUserIdentities'
 >
@@ -30,6 +34,7 @@ export type SignInProviderHandlers = Pick<
 export interface SignInProviderRouteDeps {
   readonly providers: SignInProviders
   readonly attempts: SsoAttempts
+  readonly directoryAttempts: DirectoryAttempts
   readonly sso: SsoSignIns
   readonly own: OwnIdentities
   readonly settings: Pick<Settings, 'read'>
@@ -38,11 +43,14 @@ export interface SignInProviderRouteDeps {
 }
 
 export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignInProviderHandlers {
-  const { providers, attempts, sso, own, settings, consoleAddress } = deps
+  const { providers, attempts, directoryAttempts, sso, own, settings, consoleAddress } = deps
   const consoleOf = async (request: IncomingMessage) => (await settings.read()).publicUrl ?? consoleAddress(request)
   return {
     startSso: async ({ request }, { body }) =>
       attempts.start({ ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+
+    proveAtDirectory: ({ request }, { body }) =>
+      directoryAttempts.prove({ ...body, address: clientAddress(request.raw) }),
 
     async finishSso({ request, reply }, { body }) {
       const address = clientAddress(request.raw)
@@ -54,6 +62,8 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
     listOwnIdentities: async ({ caller }) => ({ items: await own.list(caller) }),
     startLinking: async ({ caller, request }, { body }) =>
       own.start(caller, { ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+    proveLinking: ({ caller, request }, { body }) =>
+      own.proveAtDirectory(caller, { ...body, address: clientAddress(request.raw) }),
     checkLinking: ({ caller }, { body }) => own.check(caller, body),
     finishLinking: ({ caller }, { body }) => own.finish(caller, body),
     async unlinkIdentity({ caller, request }, { body }) {
@@ -69,6 +79,7 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
     updateSignInProvider: (_context, { params, body }) => providers.change(params.id, body),
     deleteSignInProvider: (_context, { params }) => providers.remove(params.id),
     testSignInProvider: (_context, { params }) => providers.check(params.id),
+    lookUpInDirectory: (_context, { params, body }) => providers.lookUp(params.id, body.username),
     listUserIdentities: async (_context, { params }) => ({ items: await providers.identities(params.id) }),
     async removeUserIdentities({ caller, request }, { params }) {
       const { removed, told } = await providers.unlink(caller, params.id)

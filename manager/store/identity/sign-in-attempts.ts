@@ -10,6 +10,8 @@ export async function insertAttempt(
   attempt: {
     readonly stateHash: Buffer
     readonly secretHash: Buffer
+    /** Of an attempt that needs no visit of a browser. */
+    readonly codeHash?: Buffer
     readonly provider: string
     readonly sealed: string
     readonly lifetimeSeconds: number
@@ -18,13 +20,13 @@ export async function insertAttempt(
     readonly most: number
   },
 ): Promise<Date> {
-  const { stateHash, secretHash, provider, sealed, lifetimeSeconds, network, most } = attempt
+  const { stateHash, secretHash, codeHash = null, provider, sealed, lifetimeSeconds, network, most } = attempt
   const { expires_at } = await db
     .insertInto('sign_in_attempts')
     .values({
       state_hash: stateHash,
       secret_hash: secretHash,
-      code_hash: null,
+      code_hash: codeHash,
       provider,
       sealed,
       network,

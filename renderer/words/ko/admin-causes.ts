@@ -156,4 +156,30 @@ export default {
     '{authority} 인증 기관이 {names} 인증서를 발급하지 않았습니다: {text}. 인증 기관이 이 이름들의 80번 포트에 연결할 수 있어야 하며, 그곳에서 console.tls.httpPort가 기다립니다. Berth가 스스로 다시 시도합니다.',
   cert_not_issued_dns:
     '{authority} 인증 기관이 {names} 인증서를 발급하지 않았습니다: {text}. {program} 프로그램이 하는 일을 확인하세요. Berth가 스스로 다시 시도합니다.',
+
+  // 사람 디렉터리
+  directory_address: 'Berth는 {host}에 연결하지 않습니다. 이런 주소는 컴퓨터의 자격 증명을 내줍니다.',
+  directory_away: '{host}에 연결할 수 없습니다({reason}). 주소, 포트, 방화벽을 확인하세요.',
+  directory_base: '디렉터리에 "{base}" 항목이 보이지 않습니다(LDAP 결과 {code}). base와 bindDn의 권한을 확인하세요.',
+  directory_bind: '디렉터리가 "{account}"을(를) 거부합니다(LDAP 결과 {code}). bindDn과 비밀번호를 확인하세요.',
+  directory_broken: '디렉터리와의 연결이 끊겼습니다. 다시 시도하세요. 원인은 매니저 로그에 있습니다.',
+  directory_busy: '디렉터리가 바쁩니다. 잠시 후 다시 시도하세요.',
+  directory_filter: '필터 "{filter}"을(를) 읽을 수 없습니다. (uid=ada)처럼 각 부분에 괄호가 필요합니다.',
+  directory_groups:
+    '"{base}" 아래의 그룹을 검색할 수 없습니다(LDAP 결과 {code}). groupBase와 groupFilter를 확인하세요.',
+  directory_name: '{host}의 주소를 찾지 못했습니다. 이름과 매니저의 이름 서버를 확인하세요.',
+  directory_needs_account: '검색할 계정이 필요합니다. bindDn과 비밀번호를 설정하세요.',
+  directory_needs_tls:
+    '비밀번호가 암호화되지 않은 채 네트워크를 지나게 됩니다. ldaps:// 주소를 쓰거나 startTls를 켜세요. 암호화 없는 ldap://는 이 컴퓨터에서만 됩니다.',
+  directory_no_id: '사람의 항목에 "{attribute}" 속성이 없습니다. idAttribute를 확인하세요.',
+  directory_no_person: '"{base}" 아래에서 이름 "{username}"으로 {filter}에 맞는 사람이 없습니다.',
+  directory_one_bind: 'bindDn과 비밀번호, 또는 directBind 중 하나만 설정하세요.',
+  directory_search: '"{base}" 아래의 사람을 검색할 수 없습니다(LDAP 결과 {code}). base와 userFilter를 확인하세요.',
+  directory_several: '{filter}에 여러 사람이 맞습니다. 한 사람만 맞을 때까지 아무도 로그인할 수 없습니다.',
+  directory_slow: '{host}에서 제때 응답하지 않습니다. 주소, 포트, 방화벽을 확인하세요.',
+  directory_starttls: '{host}에서 StartTLS를 제공하지 않습니다. ldaps:// 주소를 쓰거나 서버에 TLS를 설정하세요.',
+  directory_template: '{setting}에서 사람의 이름이 들어갈 자리에 {place}이(가) 필요합니다.',
+  directory_tls: '{host}의 인증서를 신뢰할 수 없습니다({reason}). 인증서의 이름과 날짜, caCertificates를 확인하세요.',
+  provider_needs: '이 종류의 제공자에는 다음 설정이 필요합니다: {names}.',
+  provider_takes_not: '이 종류의 제공자에는 다음 설정이 없습니다: {names}.',
 } satisfies Translation<typeof ADMINISTRATION_CAUSES>

@@ -60,6 +60,10 @@ export default {
   identity_only_way: '여기서는 최고 관리자만 비밀번호로 로그인합니다. 먼저 다른 계정을 연결하세요.',
   identity_taken:
     '이 {provider} 계정은 다른 사용자와 연결되어 있거나, 이미 {provider}의 다른 계정을 연결했습니다. 먼저 그 연결을 해제하세요.',
+  directory_disabled: '조직의 디렉터리에서 계정이 꺼져 있습니다. 디렉터리 관리자에게 문의하세요.',
+  directory_password_over: '디렉터리의 비밀번호가 만료되었습니다. 조직에서 새 비밀번호를 정한 다음 로그인하세요.',
+  use_browser: '이 제공자는 브라우저로 로그인합니다. 로그인 페이지의 버튼이나 `berth login --sso`를 사용하세요.',
+  use_name_and_password: '이 제공자는 브라우저가 아니라 여기서 이름과 비밀번호를 받습니다. 로그인 페이지에 입력하세요.',
   sso_account_other: '계정 {email}: 이 제공자의 다른 사용자와 연결되어 있습니다. 관리자에게 연결 해제를 요청하세요.',
   sso_account_unlinked:
     '계정 {email}: 이 제공자와 연결되어 있지 않습니다. 비밀번호로 로그인하거나 관리자에게 문의하세요.',

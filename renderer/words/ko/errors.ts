@@ -69,6 +69,7 @@ export default {
   sso_email_missing: '로그인 제공자가 이메일 주소를 보내지 않았습니다',
   sso_email_unverified: '로그인 제공자가 이메일 주소를 확인하지 않았습니다',
   sso_expired: '이 로그인은 이미 사용되었거나, 만료되었거나, 다른 곳에서 시작되었습니다',
+  sso_login_failed: '이름 또는 비밀번호가 틀렸습니다',
   sso_no_account: '계정이 없습니다',
   sso_provider_unreachable: '로그인 제공자가 응답하지 않습니다',
   sso_provider_wrong: '로그인 제공자가 설정과 맞지 않습니다',
