@@ -37,7 +37,9 @@ export function addIdentityCommands(program: Command): void {
   withProof(
     identity
       .command('link [provider]')
-      .description('Link your account at a provider, in a browser or with --user. You can sign in with it from then on.')
+      .description(
+        'Link your account at a provider, in a browser or with --user. You can sign in with it from then on.',
+      )
       .option('--user <name>', 'at a directory: your name there; its password comes after your own')
       .option('--no-browser', 'print an address for a browser anywhere, which then shows a code to type')
       .option('--yes', 'do not ask: whoever signs in at the provider is you'),
@@ -58,7 +60,9 @@ export function addIdentityCommands(program: Command): void {
     if (kind === 'ldap') {
       const { user: username } = flags
       if (username === undefined) {
-        throw new AppError('bad_request', { why: `${name} takes a name and a password. Give the name with --user NAME.` })
+        throw new AppError('bad_request', {
+          why: `${name} takes a name and a password. Give the name with --user NAME.`,
+        })
       }
       const { directoryPassword, ...proof } = await proofsOf(flags, name)
       const body = { provider, username, directoryPassword, ...proof }

@@ -43,7 +43,10 @@ export function addLoginCommands(program: Command): void {
     .option('--fingerprint <sha256>', 'trust the server with exactly this certificate, which no authority vouches for')
     .option('--allow-http', 'allow sending password and token unencrypted to another computer')
     .option('--email <address>', 'your e-mail address')
-    .option('--sso [provider]', 'sign in at a provider of your organization: in a browser, or with --user at a directory')
+    .option(
+      '--sso [provider]',
+      'sign in at a provider of your organization: in a browser, or with --user at a directory',
+    )
     .option('--user <name>', 'with --sso of a directory: your name there; the password is asked for')
     .option('--no-browser', 'with --sso: print an address for a browser on any computer, and ask for its code')
     .option('--password-stdin', 'read the password from standard input')

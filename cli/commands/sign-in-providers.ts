@@ -152,7 +152,8 @@ async function specOf(settings: readonly string[], flags: CreateFlags) {
   })
   if (directory === undefined) return { ...change, ...defined({ issuer, clientId }) }
   const parsed = DirectorySettings.safeParse(directory)
-  if (parsed.success) return { ...change, kind: 'ldap' as const, directory: parsed.data, ...defined({ issuer, clientId }) }
+  if (parsed.success)
+    return { ...change, kind: 'ldap' as const, directory: parsed.data, ...defined({ issuer, clientId }) }
   const [issue] = parsed.error.issues
   const why = `${issue?.path.join('.')}: ${issue?.message}. A directory needs --ldap and --base, and --bind-dn or --direct-bind.`
   throw new AppError('bad_request', { why })
@@ -199,5 +200,11 @@ const settingsTable = (settings: object) =>
 const providerTable = (items: readonly SignInProvider[]) =>
   table(
     ['ID', 'NAME', 'AT', 'ACTIVE', 'ACCOUNTS'],
-    items.map(({ id, name, issuer, directory, active, accounts }) => [id, name, directory?.urls[0] ?? issuer, active ? 'yes' : 'no', String(accounts)]),
+    items.map(({ id, name, issuer, directory, active, accounts }) => [
+      id,
+      name,
+      directory?.urls[0] ?? issuer,
+      active ? 'yes' : 'no',
+      String(accounts),
+    ]),
   )

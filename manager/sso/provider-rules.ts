@@ -17,11 +17,7 @@ import { type Db } from '../store/schema.ts'
 type Settings = SignInProviderSettings
 
 /** The settings of a new provider. @throws AppError `bad_request` */
-export function settingsOfSpec({
-  id,
-  clientSecret: _,
-  ...spec
-}: SignInProviderSpec): Settings {
+export function settingsOfSpec({ id, clientSecret: _, ...spec }: SignInProviderSpec): Settings {
   const { kind, issuer, clientId, directory } = spec
   if (kind === 'oidc') {
     if (directory !== null) throw takesNot(['directory'])
@@ -39,7 +35,10 @@ export function settingsOfSpec({
 }
 
 /** The settings of a provider after a change. @throws AppError `bad_request` */
-export function changedSettings(before: Settings, { directory, ...change }: Omit<SignInProviderChange, 'clientSecret'>): Settings {
+export function changedSettings(
+  before: Settings,
+  { directory, ...change }: Omit<SignInProviderChange, 'clientSecret'>,
+): Settings {
   const given = Object.entries(change).filter(([, value]) => value !== undefined)
   if (before.kind === 'oidc') {
     if (directory !== undefined) throw takesNot(['directory'])
@@ -58,7 +57,12 @@ export function keepsSecret(before: Settings, next: Settings): boolean {
   return isDeepStrictEqual(client(before), client(next))
 }
 
-const sentTo = ({ urls, startTls, caCertificates, bindDn }: DirectorySettings) => [urls, startTls, caCertificates, bindDn]
+const sentTo = ({ urls, startTls, caCertificates, bindDn }: DirectorySettings) => [
+  urls,
+  startTls,
+  caCertificates,
+  bindDn,
+]
 
 /** @param hasSecret whether a secret is stored, or comes with the change @throws AppError `bad_request`, `domain_not_found` */
 export async function requireConsistent(trx: Db, next: Settings, hasSecret: boolean): Promise<void> {

@@ -44,9 +44,12 @@ export const ACCOUNT_CAUSES = {
   identity_taken:
     'This account at {provider} is linked to another user, or you have linked another one of {provider}. Unlink that one first.',
   directory_disabled: 'Your account in the directory of your organization is switched off. Ask its admins.',
-  directory_password_over: 'Your password in the directory has expired. Choose a new one at your organization, then sign in.',
-  use_browser: 'This provider signs people in with a browser. Use its button on the sign-in page, or `berth login --sso`.',
-  use_name_and_password: 'This provider takes name and password here, not in a browser. Enter them on the sign-in page.',
+  directory_password_over:
+    'Your password in the directory has expired. Choose a new one at your organization, then sign in.',
+  use_browser:
+    'This provider signs people in with a browser. Use its button on the sign-in page, or `berth login --sso`.',
+  use_name_and_password:
+    'This provider takes name and password here, not in a browser. Enter them on the sign-in page.',
   sso_account_other: 'The account {email} is linked to another person at this provider. Ask an admin to unlink it.',
   sso_account_unlinked:
     'The account {email} is not linked to this provider. Sign in with your password, or ask an admin.',

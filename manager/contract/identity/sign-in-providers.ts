@@ -138,16 +138,16 @@ export type SignInProviderChange = z.infer<typeof SignInProviderChange>
 
 /** Facts from a provider's discovery document. */
 const IssuerCheck = z.object({
-    kind: z.literal('oidc'),
-    issuer: z.string(),
-    authorizationEndpoint: z.string(),
-    tokenEndpoint: z.string(),
-    pkce: z.boolean().nullable().describe('Whether it names PKCE with S256; null if it does not say.'),
-    clockDifferenceSeconds: z
-      .int()
-      .nullable()
-      .describe("The provider's clock minus this manager's; null if its answer has no date."),
-  })
+  kind: z.literal('oidc'),
+  issuer: z.string(),
+  authorizationEndpoint: z.string(),
+  tokenEndpoint: z.string(),
+  pkce: z.boolean().nullable().describe('Whether it names PKCE with S256; null if it does not say.'),
+  clockDifferenceSeconds: z
+    .int()
+    .nullable()
+    .describe("The provider's clock minus this manager's; null if its answer has no date."),
+})
 
 export const SignInProviderCheck = z
   .discriminatedUnion('kind', [IssuerCheck, DirectoryCheck])

@@ -78,5 +78,13 @@ export function personOfDirectory(
   { subject, email, name, mapped }: DirectoryPerson,
   { issuer, trustEmail }: Pick<SignInProviderSettings, 'issuer' | 'trustEmail'>,
 ): Person {
-  return { issuer, subject, email, name, groups: mapped, isEmailVerified: email !== null && trustEmail, multiFactor: false }
+  return {
+    issuer,
+    subject,
+    email,
+    name,
+    groups: mapped,
+    isEmailVerified: email !== null && trustEmail,
+    multiFactor: false,
+  }
 }

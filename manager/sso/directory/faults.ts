@@ -49,7 +49,9 @@ export function directoryFault(error: unknown, settings: DirectorySettings): App
     }
     switch (question) {
       case 'bind':
-        return wrong(because('directory_bind', { account: settings.bindDn ?? settings.directBind ?? '', code: cause.code }))
+        return wrong(
+          because('directory_bind', { account: settings.bindDn ?? settings.directBind ?? '', code: cause.code }),
+        )
       case 'base':
         return wrong(because('directory_base', { base: settings.base, code: cause.code }))
       case 'filter':

@@ -28,6 +28,16 @@ export async function beginLinking(
   else location.assign(url)
 }
 
+/** Proves an account in a directory, to link it with the code. @throws AppError as `proveLinking` */
+export async function proveLinking(
+  api: Services['api'],
+  body: OwnProof & { readonly provider: string; readonly username: string; readonly directoryPassword: string },
+): Promise<string> {
+  const { secret, code } = await api.proveLinking({ body })
+  sessionStorage.setItem(KEY, secret)
+  return code
+}
+
 /** Links the account with the code from the provider. @throws AppError `sso_expired` if this tab has not begun to link */
 export async function finishLinking(api: Services['api'], code: string): Promise<OwnIdentity> {
   const secret = sessionStorage.getItem(KEY)

@@ -37,6 +37,22 @@ export async function beginSso(
   location.assign(home === location.origin ? url : `${home}/#/sign-in?${new URLSearchParams({ provider }).toString()}`)
 }
 
+/**
+ * Signs in at a directory, as far as name and password go. The code is used as that of a provider, so the second factor is asked for in the
+ * same way.
+ *
+ * @returns the code for `finishSso` @throws AppError as `proveAtDirectory`
+ */
+export async function proveAtDirectory(
+  api: Services['api'],
+  body: { readonly provider: string; readonly username: string; readonly password: string },
+  next: string | null,
+): Promise<string> {
+  const { secret, code } = await api.proveAtDirectory({ body })
+  sessionStorage.setItem(KEY, JSON.stringify({ secret, next } satisfies Begun))
+  return code
+}
+
 /** The sign-in that this tab has begun. @throws AppError `sso_expired` if there is none */
 function begun(): Begun {
   const text = sessionStorage.getItem(KEY)

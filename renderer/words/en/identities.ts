@@ -9,6 +9,10 @@ const en = {
   link: 'Link {name}',
   linkTitle: 'Link an account of {name}',
   linkText: 'You sign in at {name} next. Whoever can sign in there as you can then sign in to Berth as you.',
+  linkDirectoryText:
+    'Prove with both passwords that the account at {name} is yours. Whoever can sign in there as you can then sign in to Berth as you.',
+  nameAt: 'Name at {name}',
+  passwordAt: 'Password at {name}',
   goOn: 'Continue at {name}',
   linked: 'Linked: {email}',
   unlink: 'Unlink',

@@ -2,6 +2,9 @@ import { defineWords } from '../i18n.ts'
 
 const en = {
   signInWith: 'Sign in with {name}',
+  directoryText: 'Your name and password at {name}. The password goes to {name} only.',
+  directoryName: 'Name',
+  enterName: 'Enter your name.',
   continueInBrowser: 'Continue in your browser. If it does not open Berth again, enter the code that it shows.',
   codeFromBrowser: 'Code from the browser',
   finishingSignIn: 'Signing in…',

@@ -11,6 +11,10 @@ export default {
   linkTitle: '{name} 계정 연결',
   linkText:
     '다음으로 {name}에 로그인합니다. 연결하면 그곳에 내 계정으로 로그인할 수 있는 사람은 Berth에도 내 계정으로 로그인할 수 있습니다.',
+  linkDirectoryText:
+    '{name}의 계정이 본인 것임을 두 비밀번호로 확인하세요. 연결하면 그곳에 본인으로 로그인할 수 있는 사람은 Berth에도 본인으로 로그인할 수 있습니다.',
+  nameAt: '{name}의 이름',
+  passwordAt: '{name}의 비밀번호',
   goOn: '{name}에서 계속',
   linked: '연결되었습니다: {email}',
   unlink: '연결 해제',

@@ -3,6 +3,9 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   signInWith: '{name} 계정으로 로그인',
+  directoryText: '{name}의 이름과 비밀번호입니다. 비밀번호는 {name}에만 전달됩니다.',
+  directoryName: '이름',
+  enterName: '이름을 입력하세요.',
   continueInBrowser: '브라우저에서 계속하세요. Berth가 다시 열리지 않으면 브라우저에 표시된 코드를 입력하세요.',
   codeFromBrowser: '브라우저의 코드',
   finishingSignIn: '로그인하는 중…',

@@ -11,11 +11,10 @@ export interface LdapWorld extends AsyncDisposable {
   /** Sets the provider to these settings, and to defaults for what is left out. */
   configure(settings?: SignInProviderChange, directory?: DirectoryChange): Promise<void>
   /** Adds a person to the directory whom Berth does not know. */
-  person(more?: Partial<DirectoryEntry>): Promise<Required<Pick<DirectoryEntry, 'uid' | 'password' | 'mail'>> & { dn: string }>
-  signIn(
-    person: Pick<DirectoryEntry, 'uid' | 'password'>,
-    more?: { totp?: string },
-  ): Promise<RouteReply<'finishSso'>>
+  person(
+    more?: Partial<DirectoryEntry>,
+  ): Promise<Required<Pick<DirectoryEntry, 'uid' | 'password' | 'mail'>> & { dn: string }>
+  signIn(person: Pick<DirectoryEntry, 'uid' | 'password'>, more?: { totp?: string }): Promise<RouteReply<'finishSso'>>
 }
 
 let people = 0

@@ -198,7 +198,9 @@ describe('settings of a directory', () => {
     })
 
   test('are offered as a directory, and the password of the bind account is shown nowhere', async () => {
-    expect((await world.manager.api().authOptions()).providers).toEqual([{ id: DIRECTORY, name: 'The lab', kind: 'ldap' }])
+    expect((await world.manager.api().authOptions()).providers).toEqual([
+      { id: DIRECTORY, name: 'The lab', kind: 'ldap' },
+    ])
     const listed = await world.admin.listSignInProviders()
     expect(JSON.stringify(listed)).not.toContain(world.slapd.bindPassword)
     expect(listed.items).toMatchObject([{ id: DIRECTORY, kind: 'ldap', clientSecretSet: true, clientId: '' }])
@@ -213,7 +215,11 @@ describe('settings of a directory', () => {
   })
 
   test('drop the password with another server or account, so it is never sent elsewhere', async () => {
-    for (const directory of [{ urls: ['ldaps://dc2.example.org'] }, { bindDn: `cn=other,${BASE}` }, { caCertificates: null }])
+    for (const directory of [
+      { urls: ['ldaps://dc2.example.org'] },
+      { bindDn: `cn=other,${BASE}` },
+      { caCertificates: null },
+    ])
       expect(await causeOf(change(directory))).toBe('provider_needs')
     expect(await codeOf(change({ nameAttribute: 'displayName' }))).toBe('ok')
   })
@@ -222,18 +228,22 @@ describe('settings of a directory', () => {
     expect(await causeOf(change({ userFilter: '(uid={username}' }))).toBe('directory_filter')
     expect(await causeOf(change({ userFilter: '(uid=ada)' }))).toBe('directory_template')
     expect(await causeOf(change({ directBind: 'uid={username}' }))).toBe('directory_one_bind')
-    expect(await causeOf(world.admin.updateSignInProvider({ params, body: { issuer: 'https://id.example.org' } }))).toBe('provider_takes_not')
+    expect(
+      await causeOf(world.admin.updateSignInProvider({ params, body: { issuer: 'https://id.example.org' } })),
+    ).toBe('provider_takes_not')
     expect(await causeOf(world.configure({ mapping: [{ group: 'cn=x', projects: [] }] }))).toBe('mapping_needs_claim')
-    expect(await causeOf(world.admin.createSignInProvider({ body: { id: 'other', kind: 'ldap', name: 'Other' } }))).toBe('provider_needs')
-    expect(await causeOf(world.admin.createSignInProvider({ body: { id: 'other', name: 'Other' } }))).toBe('provider_needs')
+    expect(
+      await causeOf(world.admin.createSignInProvider({ body: { id: 'other', kind: 'ldap', name: 'Other' } })),
+    ).toBe('provider_needs')
+    expect(await causeOf(world.admin.createSignInProvider({ body: { id: 'other', name: 'Other' } }))).toBe(
+      'provider_needs',
+    )
   })
 })
 
 describe('the test of a directory says in words', () => {
   const tested = (directory: DirectoryChange, clientSecret = world.slapd.bindPassword) =>
-    world
-      .configure({ clientSecret }, directory)
-      .then(() => causeOf(world.admin.testSignInProvider({ params })))
+    world.configure({ clientSecret }, directory).then(() => causeOf(world.admin.testSignInProvider({ params })))
 
   test('who answered, and how the way is protected', async () => {
     const { ldap, ldaps, bindDn } = world.slapd
@@ -261,8 +271,13 @@ describe('the test of a directory says in words', () => {
   })
 
   test('that a server does not speak LDAP, or says more than it should before TLS', async () => {
-    for (const answer of ['HTTP/1.1 400 Bad Request\r\n\r\n', Buffer.from('300c02010178070a010004000400300c0201', 'hex')]) {
-      const server = createServer(socket => void socket.on('error', () => undefined).once('data', () => socket.end(answer)))
+    for (const answer of [
+      'HTTP/1.1 400 Bad Request\r\n\r\n',
+      Buffer.from('300c02010178070a010004000400300c0201', 'hex'),
+    ]) {
+      const server = createServer(
+        socket => void socket.on('error', () => undefined).once('data', () => socket.end(answer)),
+      )
       await once(server.listen(0, '127.0.0.1'), 'listening')
       const { port } = server.address() as { port: number }
       expect(await tested({ urls: [`ldap://127.0.0.1:${port}`], startTls: true })).toBe('directory_starttls')
@@ -275,7 +290,13 @@ describe('the test of a directory says in words', () => {
     const group = await world.slapd.addGroup('to-look-up', [ada.dn])
     await world.configure({ mapping: [{ group, projects: [] }] }, { groups: 'memberOf' })
     const lookUp = (username: string) => world.admin.lookUpInDirectory({ params, body: { username } })
-    expect(await lookUp(ada.uid)).toMatchObject({ dn: ada.dn, email: ada.mail, disabled: false, groups: [group], mapped: [group] })
+    expect(await lookUp(ada.uid)).toMatchObject({
+      dn: ada.dn,
+      email: ada.mail,
+      disabled: false,
+      groups: [group],
+      mapped: [group],
+    })
     expect(await causeOf(lookUp('nobody-of-this-name'))).toBe('directory_no_person')
     const { api } = await world.manager.addUser('domain-admin@example.org', 'domain_admin')
     expect(await codeOf(api.lookUpInDirectory({ params, body: { username: ada.uid } }))).toBe('forbidden')
