@@ -68,15 +68,16 @@ export function addSessionReadCommands(session: Command): void {
     .description('Usage of a session over time: the last 5 minutes by the second, the last 7 days by the minute.')
     .option('--last <time>', 'how far back, e.g. 5m or 2d', durationOption, 3_600)
     .option('--step <time>', 'time per line', durationOption)
+    .option('--kernel <role>', 'one container of a session that has several, e.g. sub1; left out: all together')
     .option('--json', 'print JSON')
-    .action(async (reference: string, flags: JsonFlag & { last: number; step?: number }) => {
+    .action(async (reference: string, flags: JsonFlag & { last: number; step?: number; kernel?: string }) => {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
       // No end is sent: the manager uses the current time of its own clock.
       const from = new Date(Date.now() - flags.last * 1000).toISOString()
-      const step = defined({ step: flags.step })
-      const stats = await api.getSessionStats({ params: { id }, query: { from, ...step } })
+      const more = defined({ step: flags.step, kernel: flags.kernel })
+      const stats = await api.getSessionStats({ params: { id }, query: { from, ...more } })
       createOutput(flags.json ?? false).data(stats, () => statsTable(stats.items))
     })
 

@@ -27,6 +27,7 @@ import {
   type CommandsOfLostRightsDeps,
   createCommandsOfLostRights,
 } from './commands-of-lost-rights.ts'
+import { kernelNamed } from './kernel-named.ts'
 import { requireEnterable } from './require-session.ts'
 
 export interface CommandsOfSessionsDeps extends CommandsOfLostRightsDeps {
@@ -86,9 +87,7 @@ export function createCommandsOfSessions({
   async function placeOf(caller: Caller, id: SessionId, wanted?: string) {
     const session = await requireEnterable(db, caller, id, 'only_members_run_commands')
     const kernels = await listKernels(db, [id])
-    const kernel = wanted === undefined ? kernels[0] : kernels.find(one => one.role === wanted || one.id === wanted)
-    if (!kernel)
-      throw new AppError('kernel_not_found', { kernel: wanted, ...because('kernel_unknown', { kernel: wanted ?? '' }) })
+    const kernel = kernelNamed(kernels, wanted ?? kernels[0]?.role ?? '')
     if (session.status !== 'RUNNING' || !kernel.agent_id) throw notRunning(session)
     return { agentId: kernel.agent_id, kernelId: kernel.id }
   }

@@ -20,6 +20,7 @@ import { isCut } from '../store/sessions/kept-log.ts'
 import { type KernelRow, listKernels } from '../store/sessions/kernels.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { fingerprintOfLine } from '../users/ssh-public-key.ts'
+import { kernelNamed } from './kernel-named.ts'
 
 export interface KernelAccessDeps {
   readonly db: Db
@@ -66,10 +67,8 @@ export function createKernelAccess({ db, agents, longAnswers }: KernelAccessDeps
     return kernel
   }
 
-  async function kernelNamed(id: SessionId, wanted: string): Promise<KernelRow> {
-    const kernel = (await listKernels(db, [id])).find(one => one.role === wanted || one.id === wanted)
-    if (kernel) return kernel
-    throw new AppError('kernel_not_found', { kernel: wanted, ...because('kernel_unknown', { kernel: wanted }) })
+  async function kernelOf(id: SessionId, wanted: string | undefined): Promise<KernelRow> {
+    return wanted === undefined ? mainKernel(id) : kernelNamed(await listKernels(db, [id]), wanted)
   }
 
   async function runningKernel(session: OwnedSessionRow): Promise<{ kernelId: KernelId; agentId: AgentId }> {
@@ -83,7 +82,7 @@ export function createKernelAccess({ db, agents, longAnswers }: KernelAccessDeps
 
   return {
     async logs(id, { tail, kernel: wanted, timestamps }, { userId, signal }) {
-      const kernel = wanted === undefined ? await mainKernel(id) : await kernelNamed(id, wanted)
+      const kernel = await kernelOf(id, wanted)
       if (kernel.status === 'RUNNING' && kernel.agent_id) {
         const live = { kernelId: kernel.id, tail, timestamps }
         return await longAnswers.ask({ agentId: kernel.agent_id, userId }, 'get_logs', live, { ...HOW, signal })
@@ -91,7 +90,7 @@ export function createKernelAccess({ db, agents, longAnswers }: KernelAccessDeps
       return lastLines(kernel.log_tail ?? '', tail)
     },
     async logPart(id, { kernel: wanted, part }, { userId, signal }) {
-      const kernel = wanted === undefined ? await mainKernel(id) : await kernelNamed(id, wanted)
+      const kernel = await kernelOf(id, wanted)
       const stored = kernel.log_tail ?? ''
       if (kernel.status === 'RUNNING' && kernel.agent_id) {
         const last = { kernelId: kernel.id, tail: MOST_LINES }

@@ -40,19 +40,26 @@ export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
   return { from: start, to: end, stepMs: Math.max(least, wanted, unit), fine }
 }
 
-/** Figures of a session, summed over its kernels: per second from memory, per minute from the database. */
+/** Figures of a session, summed over its kernels, or of one of several kernels: per second from memory, per minute from the database. */
 export async function readHistory(
   { store: { db, now }, live }: { store: Store; live: Pick<LiveStats, 'recentStats'> },
-  { id, kernels }: { id: SessionId; kernels: readonly KernelId[] },
+  { id, kernels: all, kernel }: { id: SessionId; kernels: readonly KernelId[]; kernel?: KernelId | undefined },
   query: HistoryQuery,
 ): Promise<History> {
   const range = rangeOf(query, now())
+  const kernels = kernel === undefined ? all : [kernel]
   const { from, to, stepMs } = range
   const within = ({ at }: Point) => at >= from && at < to
   const recent = (step: number) =>
     addSources(kernels.map(kernel => toSteps(live.recentStats(kernel).map(pointOf), step)))
   if (range.fine) return reply(toSteps(recent(1_000).filter(within), stepMs), stepMs)
-  const stored = await listMinutes(db, id, new Date(from), new Date(to))
+  // Of a session with one kernel, the minutes of the session are those of the kernel.
+  const stored = await listMinutes(
+    db,
+    { id, kernel: all.length > 1 ? kernel : undefined },
+    new Date(from),
+    new Date(to),
+  )
   const minutes = stored.map(({ at, stats }): Point => ({ ...stats, at: at.getTime() }))
   const last = minutes.at(-1)?.at ?? -Infinity
   // The current minute is not stored yet.

@@ -40,14 +40,7 @@ export class MinuteSums {
 }
 
 /** The totals of a minute. Pure. */
-export function totalsOf({
-  cpuSeconds,
-  memPeakBytes,
-  netRxBytes,
-  netTxBytes,
-  diskReadBytes,
-  diskWriteBytes,
-}: StatsMinute): Totals {
+function totalsOf({ cpuSeconds, memPeakBytes, netRxBytes, netTxBytes, diskReadBytes, diskWriteBytes }: Totals): Totals {
   return { cpuSeconds, memPeakBytes, netRxBytes, netTxBytes, diskReadBytes, diskWriteBytes }
 }
 
@@ -55,9 +48,11 @@ export function totalsOf({
 export function carryOn(minute: KeptMinute, before: KeptMinute | undefined): KeptMinute {
   const { kernels } = minute
   if (!kernels || !before?.kernels) return minute
-  const silent = Object.entries(before.kernels).filter(([id]) => !(id in kernels))
+  const silent = Object.entries(before.kernels).flatMap(([id, used]) =>
+    id in kernels ? [] : [[id, totalsOf(used)] as const],
+  )
   const totals = silent.reduce((sum, [, used]) => addTotals(sum, used), totalsOf(minute))
-  return { ...minute, ...totals, kernels: { ...before.kernels, ...kernels } }
+  return { ...minute, ...totals, kernels: { ...Object.fromEntries(silent), ...kernels } }
 }
 
 /** Adds totals. The peaks of kernels need not coincide, so the sum of peaks is an upper bound. */

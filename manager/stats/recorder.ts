@@ -3,7 +3,7 @@ import { type Log } from '../log.ts'
 import { gpusOf } from '../scheduler/plan/index.ts'
 import { insertMinutes, readLastMinutes, type SessionMinute } from '../store/sessions/session-stats.ts'
 import { type Store } from '../store/open-store.ts'
-import { addMinutes, carryOn, MinuteSums, totalsOf } from './minute.ts'
+import { addMinutes, carryOn, MinuteSums } from './minute.ts'
 
 export interface StatsRecorderDeps {
   readonly store: Store
@@ -62,8 +62,8 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
     const { siblings = [], slots = {} } = measured.get(sessionId) ?? {}
     const heldGpus = (gpusOf(slots) / 100) * siblings.length
     if (siblings.length <= 1) return [{ sessionId, stats, heldGpus }]
-    const totals = Object.fromEntries(means.map(({ kernelId, mean }) => [kernelId, totalsOf(mean)]))
-    return [{ sessionId, stats: { ...stats, kernels: totals }, heldGpus }]
+    const kernelMeans = Object.fromEntries(means.map(({ kernelId, mean }) => [kernelId, mean]))
+    return [{ sessionId, stats: { ...stats, kernels: kernelMeans }, heldGpus }]
   }
 
   async function withSilentKernels(minutes: readonly SessionMinute[]): Promise<SessionMinute[]> {

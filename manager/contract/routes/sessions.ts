@@ -229,6 +229,7 @@ export const SESSION_ROUTES = {
         .describe(
           'Seconds per point. Default, also if the value is too small for the requested time: the smallest available.',
         ),
+      kernel: TextUpTo(64).optional().describe('Role (sub1) or id of one container; default: the sum of all.'),
     }),
     reply: z.object({
       step: z.int().describe('Seconds per point.'),

@@ -13,6 +13,7 @@ import { lockSession, type SessionRow } from '../../store/sessions/sessions.ts'
 import { type Touched } from '../../store/sessions/touches.ts'
 import { type Caller } from '../../users/authorize.ts'
 import { type SessionChanges } from '../changes.ts'
+import { kernelNamed } from '../kernel-named.ts'
 import { requireManaged } from '../require-session.ts'
 import { endOf, stricter } from './ends.ts'
 import { extensionOf } from './extension.ts'
@@ -23,8 +24,8 @@ import { lifetimeOf } from './lifetime-of.ts'
 export interface LifetimeService {
   /** @throws AppError `session_not_running`, `extension_refused`, `forbidden` (shared with the caller) */
   extend(caller: Caller, id: SessionId, bySeconds: number | undefined, keyed?: KeyedRequest): Promise<Session>
-  /** @throws AppError `bad_request` */
-  stats(caller: Caller, id: SessionId, query: HistoryQuery): Promise<History>
+  /** @throws AppError `bad_request`, `kernel_not_found` */
+  stats(caller: Caller, id: SessionId, query: HistoryQuery & { readonly kernel?: string | undefined }): Promise<History>
 }
 
 export interface LifetimeServiceDeps {
@@ -50,9 +51,10 @@ export function createLifetimeService({ store, changes, live, get }: LifetimeSer
       changes.hint([touched])
       return get(caller, id)
     },
-    async stats(caller, id, query) {
+    async stats(caller, id, { kernel: wanted, ...query }) {
       const { kernels, requested } = await get(caller, id)
-      const history = await readHistory({ store, live }, { id, kernels: kernels.map(kernel => kernel.id) }, query)
+      const kernel = wanted === undefined ? undefined : kernelNamed(kernels, wanted).id
+      const history = await readHistory({ store, live }, { id, kernels: kernels.map(one => one.id), kernel }, query)
       // Minutes of an older version have the figures of the devices.
       const slots = parseSlots(requested)
       return { ...history, items: history.items.map(stats => withOwnGpus(stats, slots)) }

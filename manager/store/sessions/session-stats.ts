@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
-import { IDLE_GPU_PERCENT, type SessionId } from '#manager/contract'
+import { type RawBuilder, sql } from 'kysely'
+import { IDLE_GPU_PERCENT, type KernelId, type SessionId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type KeptMinute, type StatsMinute, type StatsSums } from '../tables/operation.ts'
 
@@ -12,7 +12,7 @@ export interface SessionMinute {
 
 /**
  * Writes the statistics of one minute in one statement. If a row for the minute exists (another manager observed it, or this one was
- * restarted in it), the record with more samples stays, with the larger totals and the kernels of both.
+ * restarted in it), the record with more kernels, then with more samples, stays, with the larger totals and the kernels of both.
  *
  * @param ageMs how long ago the middle of the minute was; the database's clock decides which minute that is
  */
@@ -41,13 +41,19 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
           and (s.interruptions = 0 or b.minute >= date_trunc('minute', s.started_at))
         order by b.minute desc limit 1) before on true
     on conflict (session_id, minute) do update set stats = case
-        when (excluded.stats->>'samples')::int >= (m.stats->>'samples')::int then excluded.stats else m.stats
+        when ${coverage(sql`excluded.stats`)} >= ${coverage(sql`m.stats`)} then excluded.stats else m.stats
       end || jsonb_strip_nulls(jsonb_build_object(
         'cpuSeconds', greatest((excluded.stats->>'cpuSeconds')::float8, (m.stats->>'cpuSeconds')::float8),
-        'memPeakBytes', greatest((excluded.stats->>'memPeakBytes')::float8, (m.stats->>'memPeakBytes')::float8),
-        'kernels', (m.stats->'kernels') || (excluded.stats->'kernels')
-      ))`.execute(db)
+        'memPeakBytes', greatest((excluded.stats->>'memPeakBytes')::float8, (m.stats->>'memPeakBytes')::float8)
+      )) || case when m.stats ? 'kernels' and excluded.stats ? 'kernels' then jsonb_build_object('kernels', (m.stats->'kernels') || (
+        -- A kernel that only the other manager measured keeps its means.
+        select jsonb_object_agg(key, coalesce(m.stats->'kernels'->key, '{}') || value) from jsonb_each(excluded.stats->'kernels')
+      )) else '{}' end`.execute(db)
 }
+
+/** How much of a minute is measured: its kernels first, then its seconds. */
+const coverage = (stats: RawBuilder<unknown>) => sql`(
+  (select count(*) from jsonb_each(${stats}->'kernels') where value->'samples' is not null), (${stats}->>'samples')::int)`
 
 /** Whether every GPU is known to have done nothing for the session in the minute. Unknown use is no idleness. */
 export function isGpuIdle(minute: SessionMinute): boolean {
@@ -84,12 +90,25 @@ export interface StoredMinute {
   readonly stats: StatsMinute
 }
 
-/** Oldest first; each minute covers all kernels of the session together. */
-export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): Promise<StoredMinute[]> {
+/**
+ * Oldest first; each minute covers all kernels of the session together, or the named one of several. Minutes of an older version have no
+ * figures of single kernels and are left out then.
+ */
+export async function listMinutes(
+  db: Db,
+  { id, kernel }: { id: SessionId; kernel?: KernelId | undefined },
+  from: Date,
+  to: Date,
+): Promise<StoredMinute[]> {
+  const stats =
+    kernel === undefined
+      ? sql<StatsMinute>`stats - 'kernels' - 'sums'`
+      : sql<StatsMinute>`stats->'kernels'->${kernel}::text`
   return db
     .selectFrom('session_stats_minutes')
-    .select(['minute as at', sql<StatsMinute>`stats - 'kernels' - 'sums'`.as('stats')])
+    .select(['minute as at', stats.as('stats')])
     .where('session_id', '=', id)
+    .$if(kernel !== undefined, query => query.where(sql`${stats}->'samples'`, 'is not', null))
     .where('minute', '>=', from)
     .where('minute', '<', to)
     .orderBy('minute')

@@ -69,9 +69,12 @@ export interface StatsSums {
   readonly gpuUsedSeconds: number
 }
 
+/** Figures of one kernel in a minute of its session; totals only, if it was not measured in the minute. */
+export type KernelMinute = Totals & Partial<StatsMinute>
+
 export interface KeptMinute extends StatsMinute {
-  /** Totals by kernel id, if the session has several: a finished kernel is not measured any more but still counts. */
-  readonly kernels?: Readonly<Record<string, Totals>>
+  /** By kernel id, if the session has several: a finished kernel is not measured any more but still counts. */
+  readonly kernels?: Readonly<Record<string, KernelMinute>>
 }
 
 /** Kept for 7 days. The last minute is kept as long as its session: it contains the session's total usage. */

@@ -3,6 +3,8 @@ import { defineWords } from '../i18n.ts'
 const en = {
   charts: 'Charts',
   chartRange: 'Time range',
+  chartOf: 'Figures of container',
+  chartAllContainers: 'All containers',
   chartHour: '1 hour',
   chartDay: '24 hours',
   chartWeek: '7 days',

@@ -4,6 +4,8 @@ import { type Translation } from '../message-types.ts'
 export default {
   charts: '차트',
   chartRange: '기간',
+  chartOf: '사용량을 볼 컨테이너',
+  chartAllContainers: '모든 컨테이너',
   chartHour: '1시간',
   chartDay: '24시간',
   chartWeek: '7일',

@@ -53,10 +53,10 @@ describe('minutes of statistics', () => {
     if (!id) throw new Error('no session')
     await write(id, 3, { samples: 40, cpuMilli: 100, cpuSeconds: 5 })
     await write(id, 3, { samples: 15, cpuMilli: 999, cpuSeconds: 9 })
-    const [row] = await listMinutes(store.db, id, ...EVER)
+    const [row] = await listMinutes(store.db, { id }, ...EVER)
     expect(row?.stats).toMatchObject({ samples: 40, cpuMilli: 100, cpuSeconds: 9 })
     await write(id, 3, { samples: 60, cpuMilli: 50, cpuSeconds: 7 })
-    const rows = await listMinutes(store.db, id, ...EVER)
+    const rows = await listMinutes(store.db, { id }, ...EVER)
     expect(rows.map(one => one.stats)).toMatchObject([{ samples: 60, cpuMilli: 50, cpuSeconds: 9 }])
   })
 
@@ -66,7 +66,7 @@ describe('minutes of statistics', () => {
     for (const age of [9 * day, 8 * day, 6 * day]) await write(long, age, { cpuSeconds: 10 * day - age })
     for (const age of [30 * day, 20 * day]) await write(old, age, { cpuSeconds: 30 * day - age })
     expect(await deleteOutdated(store.db, 'session_stats_minutes', 1000)).toBe(3)
-    expect(await listMinutes(store.db, long, ...EVER)).toHaveLength(1)
+    expect(await listMinutes(store.db, { id: long }, ...EVER)).toHaveLength(1)
     expect((await readLastMinutes(store.db, [long, old])).get(old)?.cpuSeconds).toBe(10 * day)
   })
 
@@ -176,6 +176,33 @@ describe('minutes of statistics', () => {
     expect(await usedInAll()).toMatchObject({ cpuSeconds: 407, memPeakBytes: 30 })
   })
 
+  test('each kernel of a session has figures of its own, whichever managers measured them', async () => {
+    const [id = newId(SessionId)] = await sessions(1)
+    const siblings = [newId(KernelId), newId(KernelId)] as const
+    const [main, sub] = siblings
+    const gpus = [{ uuid: 'GPU-a', utilization: null, memBytes: 5 }]
+    const measure = async (kernels: readonly KernelId[], cpuMilli: number) => {
+      await using recorder = startStatsRecorder({ store, log: silentLog })
+      for (const kernel of kernels)
+        recorder.add({ sessionId: id, siblings, slots: {} }, kernel, {
+          ...STILL,
+          at: new Date().toISOString(),
+          cpuMilli: kernel === main ? cpuMilli : cpuMilli * 10,
+          gpus,
+        })
+    }
+    const figuresOf = async (kernel: KernelId) =>
+      (await listMinutes(store.db, { id, kernel }, ...EVER)).map(({ stats }) => stats.cpuMilli)
+    await measure(siblings, 7)
+    expect(await figuresOf(main)).toEqual([7])
+    // The second record of the minute is by a manager to which the agent of the other kernel is not connected.
+    await measure([main], 9)
+    expect(await figuresOf(main)).toEqual([9])
+    expect(await figuresOf(sub)).toEqual([70])
+    expect((await listMinutes(store.db, { id, kernel: sub }, ...EVER))[0]?.stats.gpus).toEqual(gpus)
+    expect((await listMinutes(store.db, { id }, ...EVER))[0]?.stats).toMatchObject({ cpuMilli: 77 })
+  })
+
   test('the last figures of each of many sessions that end at once are kept', async () => {
     const ids = await sessions(40)
     await using recorder = startStatsRecorder({ store, log: silentLog })
@@ -231,5 +258,27 @@ describe('figures of a session over time', () => {
     await cluster.api.deleteSession({ params })
     await cluster.reach(id, 'TERMINATED')
     await expect.poll(async () => (await cluster.api.getSession({ params })).usage?.cpuSeconds, SOON).toBe(20)
+  })
+  test('figures of one container are by its role or id, by the second and by the minute', async () => {
+    await cluster.reset()
+    const agent = await cluster.join()
+    const { id } = await cluster.launch({ clusterSize: 2 })
+    const { kernels } = await cluster.reach(id, 'RUNNING')
+    const [main, sub] = kernels
+    if (!main || !sub) throw new Error('no kernels')
+    const beats = [pulse(agent, main.id, { cpuMilli: 30 }), pulse(agent, sub.id, { cpuMilli: 400 })]
+    const params = { id }
+    const ask = async (kernel: string | undefined, from?: string) => {
+      const query = { ...(from ? { from } : {}), ...(kernel ? { kernel } : {}) }
+      return (await cluster.api.getSessionStats({ params, query })).items.at(-1)?.cpuMilli
+    }
+    const recent = new Date(Date.now() - 4 * MINUTE).toISOString()
+    await expect.poll(() => ask('sub1', recent), SOON).toBe(400)
+    await expect.poll(() => ask(main.id, recent), SOON).toBe(30)
+    await expect.poll(() => ask(undefined, recent), SOON).toBe(430)
+    for (const beat of beats) beat[Symbol.dispose]()
+    await cluster.restart(() => agent.disconnect())
+    expect(await Promise.all(['main1', 'sub1', undefined].map(kernel => ask(kernel)))).toEqual([30, 400, 430])
+    await expect(ask('sub2')).rejects.toMatchObject({ code: 'kernel_not_found' })
   })
 })
