@@ -21,13 +21,27 @@ export interface RunningKernel {
   readonly agentId: AgentId
 }
 
+export interface InstallationSize {
+  /** Number of agents that are in the database. */
+  readonly agents: number
+  /** Number of ended sessions. */
+  readonly ended: number
+  /** Number of running and waiting sessions, and of those that wait. */
+  readonly live: number
+  readonly waiting: number
+}
+const USUAL_SIZE: InstallationSize = { agents: AGENTS, ended: SESSIONS, live: LIVE, waiting: WAITING }
+
 /**
  * A large installation around the existing agents: users with keypairs, projects, and sessions of the last 30 days, all ended except the
  * youngest. Waiting sessions request shares of a GPU, which no agent offers, so they stay in the queue.
  *
  * @returns the containers that run
  */
-export async function seedInstallation(db: Db): Promise<RunningKernel[]> {
+export async function seedInstallation(
+  db: Db,
+  { agents, ended, live, waiting }: InstallationSize = USUAL_SIZE,
+): Promise<RunningKernel[]> {
   await sql`insert into users (id, email, name, role, password_hash)
     select gen_random_uuid(), 'user-' || n || '@example.com', 'User ' || (n * 7919) % 5003, 'user', 'x'
     from generate_series(2, ${USERS}) n`.execute(db)
@@ -52,7 +66,7 @@ export async function seedInstallation(db: Db): Promise<RunningKernel[]> {
     select 'AKIA' || left(translate(md5(email), '0123456789abcdef', 'ABCDEFGHIJKLMNOP'), 16), id, 'x', 3000, role = 'user'
     from users`.execute(db)
   await sql`analyze`.execute(db)
-  for (let from = 0; from < SESSIONS + LIVE; from += BATCH) {
+  for (let from = 0; from < ended + live; from += BATCH) {
     await sql`
       with owners as (select id, row_number() over (order by email) - 1 as nth from users where role = 'user'),
       projects as (select id, row_number() over (order by name) - 1 as nth from groups),
@@ -67,17 +81,17 @@ export async function seedInstallation(db: Db): Promise<RunningKernel[]> {
             else '{"cpu":1000,"mem":1073741824}' end, 67108864, '{}', '[]', began, began,
           case when status = 'PENDING' then null else began end,
           case when status in ('RUNNING', 'PENDING') then null else began + interval '1 second' * (600 + n % 7200) end
-        from generate_series(${from}::int, ${Math.min(from + BATCH, SESSIONS + LIVE) - 1}::int) n
+        from generate_series(${from}::int, ${Math.min(from + BATCH, ended + live) - 1}::int) n
         join owners on owners.nth = n % ${USERS - 1}
         join projects on projects.nth = n % ${PROJECTS}
-        cross join lateral (select now() - interval '30 days' * (1 - n::float8 / ${SESSIONS + LIVE}) - interval '3 hours' as began,
-          case when n >= ${SESSIONS + LIVE - WAITING} then 'PENDING' when n >= ${SESSIONS} then 'RUNNING'
+        cross join lateral (select now() - interval '30 days' * (1 - n::float8 / ${ended + live}) - interval '3 hours' as began,
+          case when n >= ${ended + live - waiting} then 'PENDING' when n >= ${ended} then 'RUNNING'
             when n % 20 = 0 then 'ERROR' else 'TERMINATED' end as status) of_time
         returning id, status, started_at, ended_at)
       insert into kernels (id, session_id, role, status, agent_id, slots, ended_at)
       select gen_random_uuid(), made.id, 'main1', made.status, case when made.status = 'PENDING' then null else hosts.id end,
         '{"cpu":1000,"mem":1073741824}', made.ended_at
-      from made join hosts on hosts.nth = abs(hashtext(made.id::text)) % ${AGENTS}`.execute(db)
+      from made join hosts on hosts.nth = abs(hashtext(made.id::text)) % ${agents}`.execute(db)
   }
   await sql`insert into audit_log (at, action, result, actor, actor_id, target, domain)
     select now() - interval '1 minute' * (${AUDIT_ROWS} - n), 'createSession', 'ok', 'admin@localhost',

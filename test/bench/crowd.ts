@@ -1,6 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ApiClient, type SessionId } from '#manager/contract'
 import { SERVER_OPTIONS } from '../../cli/server-options.ts'
@@ -8,7 +7,9 @@ import { apiOf } from '../fixtures/manager.ts'
 import { startManagers } from '../fixtures/managers.ts'
 import { APP, CROWD_IMAGE } from './crowd-image.ts'
 import { type Wanted } from './crowd-clients.ts'
+import { processorSeconds } from './processor-time.ts'
 import { benchEnvironment, residentBytes } from './servers.ts'
+import { startPart } from './start-part.ts'
 import { median, quantile, round } from './statistics.ts'
 
 const AGENTS = 100
@@ -36,10 +37,10 @@ export async function benchCrowd(stack: AsyncDisposableStack) {
   })
   const { api } = await managers.admin(manager)
   const freshMB = await memoryMB(manager.pid)
-  const service = await start(stack, './tunnel-service.ts', [])
+  const service = await startPart(stack, './tunnel-service.ts', [])
   const joins: string[] = []
   for (let n = 0; n < AGENTS; n++) joins.push((await manager.createJoinToken()).join)
-  const agents = await start(stack, './crowd-agents.ts', [manager.url, service.port, SESSIONS / AGENTS, ...joins])
+  const agents = await startPart(stack, './crowd-agents.ts', [manager.url, service.port, SESSIONS / AGENTS, ...joins])
 
   const launchStart = performance.now()
   const people = await addPeople(api, manager.url)
@@ -51,7 +52,7 @@ export async function benchCrowd(stack: AsyncDisposableStack) {
   agents.child.send(1_000)
   const withSessionsMB = await memoryMB(manager.pid)
 
-  const clients = await start(stack, './crowd-clients.ts', [manager.url])
+  const clients = await startPart(stack, './crowd-clients.ts', [manager.url])
   const doors = (await Promise.all(people.map(openDoors))).flat()
   const openStart = performance.now()
   clients.child.send({ doors, tunnels: TUNNELS } satisfies Wanted)
@@ -87,21 +88,6 @@ export async function benchCrowd(stack: AsyncDisposableStack) {
       listP99Ms: round(quantile(times, 0.99), 1),
     },
   }
-}
-
-async function start(
-  stack: AsyncDisposableStack,
-  script: string,
-  args: readonly (string | number)[],
-): Promise<{ child: ChildProcess; port: number }> {
-  const child = fork(new URL(script, import.meta.url), args.map(String), {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  stack.defer(() => {
-    if (child.connected) child.disconnect()
-  })
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
-  return { child, port }
 }
 
 async function addPeople(admin: ApiClient, url: string): Promise<ApiClient[]> {
@@ -169,10 +155,4 @@ async function listTimes(api: ApiClient): Promise<number[]> {
 
 async function memoryMB(pid: number): Promise<number> {
   return round((await residentBytes(pid, 'all')) / MB, 0)
-}
-
-/** In user and kernel mode since its start. */
-async function processorSeconds(pid: number): Promise<number> {
-  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }

@@ -16,6 +16,7 @@ import { benchListeners } from './listeners.ts'
 import { benchMemory } from './memory.ts'
 import { benchPage } from './page.ts'
 import { benchSftp } from './sftp.ts'
+import { benchScale } from './scale.ts'
 import { benchScheduler } from './scheduler.ts'
 import { benchSsh } from './ssh.ts'
 import { benchTunnel } from './tunnel.ts'
@@ -36,6 +37,7 @@ const PARTS = {
   scheduler: benchScheduler,
   agents: benchAgents,
   crowd: benchCrowd,
+  scale: benchScale,
   list: benchList,
   admin: benchAdmin,
   console: benchConsole,

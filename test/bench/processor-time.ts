@@ -39,3 +39,9 @@ function roleOf(commandLine: string): string {
   if (commandLine.includes('proxy/web/main.ts')) return 'proxy'
   return commandLine.includes('postgres') ? 'database' : 'supervisor'
 }
+
+/** Seconds in user and kernel mode of one process since its start. */
+export async function processorSeconds(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
