@@ -11,12 +11,13 @@ import {
   type PendingSession,
   totalOf,
 } from '../scheduler/plan/index.ts'
-import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
+import { type SlurmOwner, slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import { type ReadRights, withoutWithdrawn } from '../scheduler/rights.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { type AllocatedGroup, listWaitingOwners } from '../store/sessions/allocations.ts'
 import { type Db } from '../store/schema.ts'
+import { isOfDoubtfulPerson } from '../users/acting-for.ts'
 import { jobUser } from './slurm/job-user.ts'
 
 /** Waiting sessions of a resource group with another engine than Berth. */
@@ -54,7 +55,10 @@ export async function readWaiting(
     listAgents(db, group.name),
     listWaitingOwners(db, group.name),
   ])
-  const ownerOf = ({ id }: PendingSession) => owners.get(id) ?? ''
+  const ownerOf = ({ id }: PendingSession): SlurmOwner => {
+    const owner = owners.get(id)
+    return owner ? { email: owner.email, isDoubtful: isOfDoubtfulPerson(owner) } : { email: '', isDoubtful: true }
+  }
   const rightsNow = await rights(db, { resourceGroup: group.name })
   const snapshot = withoutWithdrawn(state.snapshot, rightsNow)
   const limits = new Limits(snapshot.scopes)
@@ -85,7 +89,7 @@ export async function readWaiting(
     doomed: new Map([...state.doomed, ...rightsNow.doomed]),
     written: state.written,
     agents,
-    userOf: session => jobUser(group.options.slurm ?? {}, ownerOf(session)),
+    userOf: session => jobUser(group.options.slurm ?? {}, ownerOf(session).email),
     isAble(session, agentId) {
       const agent = snapshot.agents.find(({ id }) => id === agentId)
       if (!agent || (session.onlyOn !== undefined && session.onlyOn !== agentId)) return false
@@ -102,7 +106,11 @@ function dearest(session: PendingSession, gpus: readonly KindOfDevice[]): GivenD
 }
 
 /** The request was admitted while Berth still ran the group or while it offered more, or its image asks for a share of a GPU. */
-function unknownToSlurm(session: PendingSession, owner: string, { name, options }: AllocatedGroup): Reason | undefined {
+function unknownToSlurm(
+  session: PendingSession,
+  owner: SlurmOwner,
+  { name, options }: AllocatedGroup,
+): Reason | undefined {
   const { requested: resources, gpu, slurm } = session
   const cause = slurmRefusal({ resources, gpu, slurm, owner }, name, options.slurm)
   return cause && reasonOf('allocation_refused', cause)

@@ -12,7 +12,7 @@ import {
 } from '#manager/contract'
 import { toModelLimit } from '../scheduler/read-limits.ts'
 import { requireActive } from './require-resource-group.ts'
-import { slurmElsewhere, slurmRefusal } from '../scheduler/slurm-refusal.ts'
+import { slurmElsewhere, type SlurmOwner, slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import {
   gpusNeeded,
   holderOf,
@@ -32,9 +32,11 @@ import {
   scopeKey,
   type ScopedSession,
 } from '../store/quotas/limits.ts'
+import { findUser } from '../store/identity/users.ts'
 import { findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listPoliciesOf } from '../store/quotas/resource-policies.ts'
 import { type Db } from '../store/schema.ts'
+import { isOfDoubtfulPerson } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
 import { requireGroupOf } from './group-of.ts'
 import { asked } from './what-is-left.ts'
@@ -52,7 +54,7 @@ const CODES = {
  *
  * @returns the scopes that the session would count against
  * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`, `bad_request` (shares or
- *   a choice of GPUs in a group run by Slurm, choices that it does not offer, or choices in Slurm elsewhere)
+ *   a choice of GPUs in a group run by Slurm, a person without a user there, choices that it does not offer, or choices in Slurm elsewhere)
  */
 export async function admit(
   db: Db,
@@ -79,10 +81,15 @@ export async function admit(
   const { engine, options } = requireActive(found, resourceGroup)
   const refusal =
     engine === 'slurm'
-      ? slurmRefusal({ ...request, owner: caller.email }, resourceGroup, options.slurm)
+      ? slurmRefusal({ ...request, owner: await slurmOwner(db, caller) }, resourceGroup, options.slurm)
       : slurmElsewhere(request, resourceGroup)
   if (refusal) throw new AppError('bad_request', { ...refusal })
   return session
+}
+
+async function slurmOwner(db: Db, { userId, email }: Pick<Caller, 'userId' | 'email'>): Promise<SlurmOwner> {
+  const user = await findUser(db, userId)
+  return { email, isDoubtful: !user || isOfDoubtfulPerson(user) }
 }
 
 /**

@@ -17,12 +17,21 @@ interface SlurmRequest {
   readonly gpu?: GpuChoice | null | undefined
   readonly slurm?: SlurmChoice | null | undefined
   readonly clusterMode?: ClusterMode | undefined
-  /** E-mail address of the owner. */
-  readonly owner: string
+  readonly owner: SlurmOwner
+}
+
+/** The owner of a session, whose job it is in Slurm. */
+export interface SlurmOwner {
+  readonly email: string
+  /** See `isOfDoubtfulPerson`. */
+  readonly isDoubtful: boolean
 }
 
 /**
  * Why Slurm cannot run the request: it allocates whole GPUs only, and the group offers less than what was chosen. Pure.
+ *
+ * Threat: a map gives a user of Slurm to an address, and an admin of a domain makes accounts with any address, or may sign in to one. Jobs
+ * of that user count for somebody's account and shares in Slurm, so an account that may be in other hands has none.
  */
 export function slurmRefusal(
   { resources, gpu, slurm, clusterMode, owner }: SlurmRequest,
@@ -33,8 +42,9 @@ export function slurmRefusal(
   if (clusterMode === 'multi-host') return because('slurm_one_host', { group })
   if (gpu?.migProfile !== undefined) return because('slurm_without_mig', { group, gpu: choiceText(gpu) })
   const { people } = settings
-  if (people && slurmUserOf(people, owner) === undefined)
-    return because('slurm_person_unknown', { group, email: owner })
+  const { email, isDoubtful } = owner
+  if (people && slurmUserOf(people, email) === undefined) return because('slurm_person_unknown', { group, email })
+  if (people && isDoubtful) return because('slurm_person_doubtful', { group, email })
   const most = mostMinutes(settings)
   if (most !== undefined && (slurm?.timeLimitMinutes ?? 0) > most)
     return because('slurm_time_over', { group, minutes: most })

@@ -108,6 +108,14 @@ export function othersMayKnowPassword(person: Pick<UserRow, 'password_set' | 'pa
 }
 
 /**
+ * Whether an admin of the domain may know the password, or a stranger have chosen it at a sign-up: then an account with somebody's address
+ * does not prove that it is this person's. Superadmins are left out.
+ */
+export function isOfDoubtfulPerson(person: Pick<UserRow, 'password_set' | 'password_from'>): boolean {
+  return othersMayKnowPassword(person) && person.password_from !== 'superadmin'
+}
+
+/**
  * Whether a new password ends the doubt about the previous one. A password or link that a superadmin received ends the doubt about admins
  * of the domain and begins a new doubt.
  */

@@ -8,6 +8,8 @@ export const SESSION_REQUEST_CAUSES = {
   slurm_time_over: 'Sessions of "{group}" may choose a time limit of {minutes} minutes at most.',
   slurm_person_unknown:
     'Sessions of "{group}" are jobs of their owners in Slurm, and {email} has no user there. Ask an admin to add one, or choose another resource group.',
+  slurm_person_doubtful:
+    'Sessions of "{group}" are jobs of their owners in Slurm, and an admin of the domain may know the password of {email}. Press "Forgot your password?" where you sign in, ask a superadmin for a link, or choose another resource group.',
   slurm_not_offered: '"{group}" does not offer "{value}" for {setting}. Offered: {offered}.',
   slurm_offers_none: '"{group}" offers no choice of {setting}. Leave it out.',
   slurm_without_mig:

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type ResourceGroupOptions, type SessionId, type SessionStatus } from '#manager/contract'
+import { type UserRow } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 import { type GrantIdentity } from '../tables/scheduling.ts'
 import { lockedSessions, type Touched } from './touches.ts'
@@ -30,16 +31,19 @@ export async function listEngineUsers(db: Db): Promise<Set<string>> {
   return new Set(rows.map(({ name }) => name))
 }
 
-/** E-mail addresses of the owners of waiting sessions of the group, by session. */
-export async function listWaitingOwners(db: Db, resourceGroup: string): Promise<Map<SessionId, string>> {
+/** Owners of waiting sessions of the group, by session. */
+export async function listWaitingOwners(
+  db: Db,
+  resourceGroup: string,
+): Promise<Map<SessionId, Pick<UserRow, 'email' | 'password_set' | 'password_from'>>> {
   const rows = await db
     .selectFrom('sessions as s')
     .innerJoin('users as u', 'u.id', 's.owner_id')
-    .select(['s.id', 'u.email'])
+    .select(['s.id', 'u.email', 'u.password_set', 'u.password_from'])
     .where('s.resource_group', '=', resourceGroup)
     .where('s.status', '=', 'PENDING')
     .execute()
-  return new Map(rows.map(({ id, email }) => [id, email]))
+  return new Map(rows.map(({ id, ...owner }) => [id, owner]))
 }
 
 /** A session that has not ended, with its last request for an allocation. */

@@ -10,6 +10,8 @@ export default {
   slurm_time_over: '자원 그룹 "{group}"의 세션은 시간 제한을 최대 {minutes}분까지 고를 수 있습니다.',
   slurm_person_unknown:
     '자원 그룹 "{group}"의 세션은 Slurm에서 소유자의 작업으로 실행되는데, {email}에 해당하는 Slurm 사용자가 없습니다. 관리자에게 추가를 요청하거나 다른 자원 그룹을 선택하세요.',
+  slurm_person_doubtful:
+    '자원 그룹 "{group}"의 세션은 Slurm에서 소유자의 작업으로 실행되는데, 도메인 관리자가 {email}의 비밀번호를 알고 있을 수 있습니다. 로그인 화면에서 ‘비밀번호를 잊으셨나요?’를 누르거나, 최고 관리자에게 링크를 요청하거나, 다른 자원 그룹을 선택하세요.',
   slurm_not_offered: '자원 그룹 "{group}"에서 고를 수 없는 값입니다({setting}: "{value}"). 고를 수 있는 값: {offered}.',
   slurm_offers_none: '자원 그룹 "{group}"에서는 고를 수 없는 설정입니다({setting}). 빼고 다시 요청하세요.',
   slurm_without_mig:

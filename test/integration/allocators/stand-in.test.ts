@@ -2,9 +2,9 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type Session } from '#manager/contract'
-import { temporaryDirectory } from '../../fixtures/manager.ts'
+import { apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { gpus, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
-import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
 const stack = new AsyncDisposableStack()
 let directory: string
@@ -368,6 +368,36 @@ async function standInForUsers(): Promise<void> {
   vi.stubEnv('PATH', `${directory}:${process.env['PATH'] ?? ''}`)
   await writeFile(join(directory, 'users'), '')
 }
+
+test('an account that an admin of the domain has made for an address has no user in Slurm until its person has a password of their own', async () => {
+  await standInForUsers()
+  const admin = await berth.addUser('head@example.org', { role: 'domain_admin' })
+  const email = 'prof@example.org'
+  const [made, chosen] = [`${USER_PASSWORD}-made`, `${USER_PASSWORD}-chosen`]
+  const { id } = await admin.createUser({ body: { email, name: email, password: made } })
+  const { token } = await apiOf(berth.url).login({
+    body: { email, password: made, newPassword: chosen, kind: 'token' },
+  })
+  const resources = { cpu: '1', mem: '1 GiB' }
+  const people = { people: { users: { [email]: 'prof' } } }
+  const group = (slurm: object) =>
+    berth.api.updateResourceGroup({ params: { name: 'default' }, body: { options: { slurm } } })
+  await group({})
+  await berth.api.pauseScheduling()
+  const waiting = await berth.launch({ resources }, apiOf(berth.url, token))
+  await group(people)
+  const refused = await refusal(berth.launch({ resources }, apiOf(berth.url, token)))
+  expect(refused).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_person_doubtful' } })
+  await berth.api.resumeScheduling()
+  await expect.poll(() => berth.reasonOf(waiting.id)).toBe('allocation_refused')
+  expect(await linesOf('users')).toEqual([])
+
+  const link = await berth.api.createAccountLink({ params: { id }, body: { purpose: 'reset', inHand: true } })
+  await apiOf(berth.url).resetPassword({
+    body: { token: /[?&]token=([\w-]+)/.exec(link.url ?? '')?.[1] ?? '', password: `${USER_PASSWORD}-own` },
+  })
+  await expect.poll(() => linesOf('users')).toContain('prof salloc')
+})
 
 test("sessions of a project have its account, and are jobs of their owners' users in Slurm", async () => {
   await standInForUsers()
