@@ -58,6 +58,8 @@ const TEXTS: Readonly<Record<AccountNewsKind, string>> = {
     'These invitations were made in your name while somebody else may have known your password: {detail}. Revoke those that are not yours on the page Invitations, and deactivate accounts that came of them on the page Users. The audit log has what else was done as an administrator.',
   left_account_links:
     'Links for the passwords of these accounts were in your hand while somebody else may have known your password: {detail}. End the sign-ins of each on the page Users: the links end with them.',
+  left_webhooks:
+    'These webhooks are yours, and may have been made or changed while somebody else may have known your password: {detail}. Look where each sends its events on the page Webhooks, and delete what is not yours.',
   account_made: '{by} made an account for you. Nobody knows a password of it: a link sets the first one.',
   account_made_password:
     '{by} made an account for you, and chose its first password. Choose one that nobody else knows: on your page Account, or with "Forgot password?" where you sign in.',

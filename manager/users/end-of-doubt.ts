@@ -87,6 +87,7 @@ const KINDS = {
   links: 'left_links',
   invitations: 'left_invitations',
   accountLinks: 'left_account_links',
+  webhooks: 'left_webhooks',
 } as const satisfies Record<keyof Left, AccountNewsKind>
 
 interface Left extends MadeSince {

@@ -37,6 +37,7 @@ import {
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
+import { holdSignedIn } from '../users/still-authorized.ts'
 import { messageIdOf, type SendOne } from './deliveries.ts'
 import { newSecret } from './sign.ts'
 
@@ -45,7 +46,8 @@ import { newSecret } from './sign.ts'
  * others they do not exist.
  *
  * Threat model: events leave the installation. Addresses and secrets are stored encrypted; a secret is shown once, an address never again. A
- * webhook has an owner, the last person who saved it, whose rights are read again before every event.
+ * webhook has an owner, the last person who saved it, whose rights are read again before every event. It outlives the sign-in that made it, so
+ * the end of a doubt about the owner's password names it (ADR 67), and none is saved by a request that came before that end.
  */
 export interface Webhooks {
   list(caller: Caller, query: { readonly projectId?: GroupId | undefined }): Promise<Webhook[]>
@@ -108,6 +110,7 @@ export function createWebhooks({ store, box, settings, sendOne, onDue }: Webhook
       const address = await requireAddress(url)
       const [id, secret] = [newUuid(), newSecret()]
       await store.transaction(async trx => {
+        await holdSignedIn(trx, caller)
         const group = projectId === null ? undefined : await findGroup(trx, projectId)
         if (projectId !== null && (!group || !administers(caller, group.domain))) {
           throw new AppError('group_not_found', { groupId: projectId })
@@ -134,6 +137,7 @@ export function createWebhooks({ store, box, settings, sendOne, onDue }: Webhook
     async change(caller, id, { url, events, waitingMinutes, active, ...change }) {
       const address = url === undefined ? undefined : await requireAddress(url)
       return store.transaction(async trx => {
+        await holdSignedIn(trx, caller)
         const before = await managed(caller, id, trx)
         if (events) requireEvents(before.group_id, events)
         await updateWebhook(trx, id, {

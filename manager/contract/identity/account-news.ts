@@ -33,6 +33,7 @@ export const ACCOUNT_NEWS_KINDS = [
   'left_links',
   'left_invitations',
   'left_account_links',
+  'left_webhooks',
   'account_made',
   'account_made_password',
   'keypair_made',

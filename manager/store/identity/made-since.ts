@@ -35,6 +35,8 @@ export interface MadeSince {
   readonly invitations: Named
   /** Accounts for which the user received a password link, by address. */
   readonly accountLinks: Named
+  /** All webhooks that the user saved last: nothing records when one was changed, and its events go to an address that others may have chosen. */
+  readonly webhooks: Named
 }
 
 /** For a kind of which there is at most one thing. */
@@ -96,6 +98,7 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
   const accountLinks = await names(sql`
     select distinct u.email from email_tokens t join users u on u.id = t.user_id
       where t.in_hand_of = ${user} and t.created_at >= ${from} and t.expires_at > now()`)
+  const webhooks = await names(sql`select name from webhooks where owner_id = ${user}`)
   // Names of such images follow `sessionImagePrefix`, also after the host of a registry. The user may have had another address then.
   const isOwn = sql<boolean>`reference ~ ('(^|/)users/[^/]+-' || right(${userId}::text, 8) || '/')`
   const images = await names(sql`
@@ -129,5 +132,6 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
     links,
     invitations,
     accountLinks,
+    webhooks,
   }
 }

@@ -117,6 +117,7 @@ test('what others did about the account is told in the words of the page, and le
 test.each([
   ['left_invitations', '/admin/invitations'],
   ['left_account_links', '/admin/users'],
+  ['left_webhooks', '/admin/webhooks'],
   ['own_script_by_keypair', '/account'],
 ] as const)('what is left to an administrator leads to the page that ends it: %s', async (about, to) => {
   const { notices } = await begun({ messages: [{ ...aMessage('a', 'English'), sessions: [], about, detail: 'x' }] })

@@ -31,6 +31,7 @@ const isTold = (about: NonNullable<Message['about']>): about is AccountNewsKind 
 const PAGES: Partial<Record<AccountNewsKind, string>> = {
   left_invitations: '/admin/invitations',
   left_account_links: '/admin/users',
+  left_webhooks: '/admin/webhooks',
 }
 /** Kinds of notices that disappear when their message is cleared, besides those about actions of others. */
 const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([

@@ -70,6 +70,8 @@ const en = {
     'Made in your name while somebody else may have known your password: the invitations {name}. Revoke those that are not yours (Invitations), and deactivate accounts that came of them (Users).',
   told_left_account_links:
     'Links for passwords were in your hand while somebody else may have known your password, for the accounts {name}. End the sign-ins of each (Users): the links end with them.',
+  told_left_webhooks:
+    'Perhaps made or changed while somebody else may have known your password: the webhooks {name}. Look where each sends its events, and delete those that are not yours.',
   andMore: '{name} and {count} more',
   told_account_made: '{person} made your account.',
   told_account_made_password:

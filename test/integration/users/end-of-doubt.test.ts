@@ -211,6 +211,21 @@ test('invitations and links that an administrator made meanwhile are named, with
   expect(named).toContain(`left_account_links victim-${number}@example.org`)
 })
 
+test('webhooks that an administrator saved last are named, whenever they were made', async () => {
+  const body = { email, name: 'Ann', password: KNOWN, mustChangePassword: false, role: 'domain_admin' } as const
+  await cluster.api.createUser({ body })
+  const { id: projectId } = await cluster.api.createGroup({ body: { name: `hooked-${number}` } })
+  const hook = (name: string) =>
+    ({ name, projectId, url: 'https://hooks.example.org/x', events: ['session.ended'] }) as const
+  const inside = await signIn(email, KNOWN)
+  await inside.createWebhook({ body: hook('to-eve') })
+  const taken = await lead.createWebhook({ body: hook('taken-over') })
+  await lead.createWebhook({ body: hook('of-lead') })
+  await inside.updateWebhook({ params: { id: taken.id }, body: { url: 'https://eve.example.org/x' } })
+  await inside.changePassword({ body: { oldPassword: KNOWN, newPassword: OWN } })
+  expect(await left(await signIn(email, OWN))).toContain('left_webhooks taken-over, to-eve')
+})
+
 test('images of the sessions are named: saved and asked for meanwhile, on hosts and in registries', async () => {
   const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
   const prefix = sessionImagePrefix({ id, email })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -233,7 +234,23 @@ const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<(
       return () => inside.inviteToFolder({ params: { id }, body: { email: 'thief@example.org', permission: 'rw' } })
     },
   ],
+  ['makes a webhook', async inside => (await aWebhook(inside)).make],
+  [
+    'changes where a webhook sends',
+    async inside => {
+      const { make } = await aWebhook(inside)
+      const { id } = await make()
+      return () => inside.updateWebhook({ params: { id }, body: { url: 'https://thief.example.org/x' } })
+    },
+  ],
 ]
+
+/** A webhook of a project that is made for it. */
+async function aWebhook(inside: ApiClient) {
+  const { id: projectId } = await admin.createGroup({ body: { name: `hooked-${randomUUID()}` } })
+  const body = { name: 'planted', projectId, url: 'https://example.org/x', events: ['session.ended'] } as const
+  return { make: () => inside.createWebhook({ body: { ...body, events: [...body.events] } }) }
+}
 
 /** A request without preparation. */
 function by(request: () => Promise<unknown>): Promise<() => Promise<unknown>> {
@@ -245,7 +262,7 @@ test.each(WAYS)(
   async (_what, way) => {
     const { api: lead } = await manager.addUser(`lead-${number}@example.org`, 'domain_admin')
     const known = { email: `inside-${number}@example.org`, password: 'Known-to-somebody-1' }
-    const { id } = await lead.createUser({ body: { ...known, name: 'Ann' } })
+    const { id } = await lead.createUser({ body: { ...known, name: 'Ann', role: 'domain_admin' } })
     const signIn = async (password: string, newPassword?: string) =>
       (await manager.api().login({ body: { ...known, password, newPassword, kind: 'token' } })).token ?? ''
     const token = await signIn(known.password, 'Known-to-somebody-2')
