@@ -27,7 +27,10 @@ export interface MadeSince {
   readonly folders: Named
   /** Stored requests, and images with stored settings. */
   readonly templates: Named
-  /** Folders and sessions shared with others, or with changed rights, since that time, with the addresses of these people. */
+  /**
+   * Folders and sessions shared with others, or with changed rights, since that time, with the addresses of these people. Also all sessions
+   * whose logs administrators may read: nothing records since when.
+   */
   readonly shares: Named
   /** Published apps. */
   readonly links: Named
@@ -86,7 +89,8 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
       where f.user_id = ${user} and i.changed_at >= ${from} and i.expires_at > now()
     union select s.name || ' (' || u.email || ')' from session_shares t
       join sessions s on s.id = t.session_id join users u on u.id = t.user_id
-      where s.owner_id = ${user} and t.changed_at >= ${from} and s.status in (${sql.join(LIVE_STATUSES)})`)
+      where s.owner_id = ${user} and t.changed_at >= ${from} and s.status in (${sql.join(LIVE_STATUSES)})
+    union select name || ' (log: administrators)' from sessions where owner_id = ${user} and admins_may_read`)
   const links = await names(sql`
     select s.name || ': ' || p.app as name from published_apps p join sessions s on s.id = p.session_id
     where p.user_id = ${user} and p.created_at >= ${from} and p.expires_at > now()
