@@ -3,6 +3,7 @@ import { AppError } from '#manager/contract'
 import { createMcpServer } from '#manager/mcp'
 import { fetchByEnvironment } from '#proxy/network'
 import { connect } from '../config/connect.ts'
+import { printable } from '../output.ts'
 import { version } from '../version.ts'
 
 /**
@@ -23,7 +24,7 @@ export async function serveMcp(): Promise<void> {
   const { promise: ended, resolve } = Promise.withResolvers<undefined>()
   const handle = serveStdio(() => createMcpServer({ reach, scopes: token.scopes, version }), {
     // Standard output belongs to the protocol.
-    onerror: error => process.stderr.write(`berth mcp: ${error.message}\n`),
+    onerror: error => process.stderr.write(`${printable(`berth mcp: ${error.message}`)}\n`),
   })
   process.stdin.once('end', () => resolve(undefined))
   process.stdin.once('close', () => resolve(undefined))

@@ -1,4 +1,5 @@
 import { counted } from '../counted.ts'
+import { printable } from '../output.ts'
 
 const EVERY_MS = 200
 
@@ -34,7 +35,7 @@ export function showProgress(what: string, isShown = process.stderr.isTTY): Prog
       show()
     },
     say(text) {
-      note = text
+      note = printable(text)
       show()
     },
     [Symbol.dispose]() {

@@ -4,8 +4,11 @@ import { mapHeaders, type RawHeaders } from '#base/raw-headers'
 /** Cookies of Berth: sign-ins at the console, apps that were opened on this computer, visits. No published app sees them. */
 const OURS = /^(__Host-|__Secure-)?berth_/
 
-/** Fields by which a forwarder reports its client; from a visitor they are mere claims. */
-const isForwarding = (name: string) => name === 'forwarded' || name.startsWith('x-forwarded-') || name === 'x-real-ip'
+/** Fields by which a forwarder reports its client; from a visitor they are mere claims. Apps that get fields as variables (CGI, WSGI) take `_` for `-`. */
+function isForwarding(given: string): boolean {
+  const name = given.replaceAll('_', '-')
+  return name === 'forwarded' || name.startsWith('x-forwarded-') || name === 'x-real-ip'
+}
 
 /** The headers of a visitor's request as the app gets them. The app's secret is set by us, never by the visitor. */
 export function visitorHeaders(
