@@ -203,8 +203,8 @@ function visitOf(request: IncomingMessage): Visit {
  * `/.//elsewhere`, would lead to another site.
  */
 function pathWithin(path: string): string {
-  const url = new URL(path, 'http://app.localhost')
-  return url.host === 'app.localhost' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
+  const url = URL.parse(path, 'http://app.localhost')
+  return url?.host === 'app.localhost' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
 }
 
 /**

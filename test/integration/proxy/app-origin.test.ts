@@ -352,6 +352,8 @@ test.each([
   '//evil.example/',
   '/.//evil.example/',
   '/x/..//evil.example/',
+  '//[',
+  '//:99999/',
   '/\\\\evil.example',
   'http://evil.example/',
 ])('the start page %s does not redirect to another site', async path => {
