@@ -69,11 +69,13 @@ export function knownFailure(error: unknown): ErrorDetail | undefined {
 /**
  * For the `catch` of a request: distinguishes an untrusted certificate from a server that is down.
  *
- * @throws AppError `unavailable` with the reason: an untrusted certificate, a proxy of the network, or no answer; an abort is rethrown
- *   unchanged
+ * @throws AppError `unavailable` with the reason: an untrusted certificate, a proxy of the network, or no answer; an abort, and a fault of
+ *   this computer that is explained already (a damaged list of certificates), is rethrown unchanged
  */
 export function explainFailure(url: string, error: unknown): never {
   if (error instanceof Error && error.name === 'AbortError') throw error
+  const own = [error, causeOf(error)].find(isAppError)
+  if (own !== undefined && own.code !== 'unavailable') throw own
   const { origin } = new URL(url)
   throw new AppError('unavailable', knownFailure(error) ?? because('berth_away', { server: origin }), { cause: error })
 }

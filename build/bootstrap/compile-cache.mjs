@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /**
  * Keeps compiled code (types stripped, parsed) from one start to the next, for this process and all that it starts, in a
@@ -14,11 +15,15 @@ export function keepCompiledCode() {
   nodeModule.enableCompileCache(directory)
 }
 
-/** Undefined for a user without a home directory, such as the bare user id of a container. */
+/**
+ * Undefined for a user without a home directory, such as the bare user id of a container. Also where the directory above is missing: Node
+ * tries for ever to make a directory below an automounter that lets nobody make one.
+ */
 function defaultDirectory() {
   const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env
   try {
-    return join(XDG_CACHE_HOME ?? LOCALAPPDATA ?? join(homedir(), '.cache'), 'berth', 'compiled')
+    const caches = XDG_CACHE_HOME ?? LOCALAPPDATA ?? join(homedir(), '.cache')
+    return existsSync(dirname(caches)) ? join(caches, 'berth', 'compiled') : undefined
   } catch {
     return undefined
   }

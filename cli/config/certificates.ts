@@ -20,8 +20,9 @@ const PIN = new RegExp(`^(?:key:${DIGITS}(?: certificate:${DIGITS})?|${DIGITS})$
  */
 export async function readCertificates(directory = configDirectory()): Promise<Pins> {
   const text = await readFile(fileOf(directory), 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '{}'
-    throw error
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return '{}'
+    const said = error instanceof Error ? error.message : String(error)
+    throw new AppError('config_invalid', { why: `${fileOf(directory)} cannot be read (${said}).` }, { cause: error })
   })
   const found = parseJson(text)
   const isValid =

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import { AppError } from '#manager/contract'
+import { knownTerminal } from './terminal-name.ts'
 
 /** Runs a program of OpenSSH on this terminal. @returns its exit code @throws AppError `unavailable` if it cannot be started */
 export async function runOpenSsh(program: string, args: readonly string[]): Promise<number> {
-  const child = spawn(program, args, { stdio: 'inherit' })
+  const { TERM } = process.env
+  const env = TERM === undefined ? process.env : { ...process.env, TERM: knownTerminal(TERM) }
+  const child = spawn(program, args, { stdio: 'inherit', env })
   // Ctrl-C belongs to the remote program; OpenSSH handles it.
   const ignore = () => undefined
   process.on('SIGINT', ignore)

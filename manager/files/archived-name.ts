@@ -1,9 +1,9 @@
 /**
- * A byte of a name that is not valid UTF-8, a control character, a mark that changes the writing direction, `\`, `:`, or text that looks
- * escaped.
+ * A byte of a name that is not valid UTF-8, a control character, a mark that changes the writing direction, a character that Windows does
+ * not take, a point or blank at the end, which Windows leaves out, or text that looks escaped.
  */
 const ESCAPED =
-  /[\uef80-\uefff\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\\:]|%(?=[0-9A-Fa-f]{2})/g
+  /[\uef80-\uefff\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\\:*?"<>|]|[. ]$|%(?=[0-9A-Fa-f]{2})/g
 
 /**
  * Makes a file name for an archive that no program mistakes for a path outside of it (on Windows `\` is a separator and `C:` a disk), and

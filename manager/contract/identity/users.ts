@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from '../ids.ts'
-import { PlainLines, PlainText, TextUpTo } from '../plain-text.ts'
+import { PlainLines, PlainText, TextUpTo, TrimmedText } from '../plain-text.ts'
 import { LoginId } from './logins.ts'
 import { ResourcePolicyName } from '../quotas/policy-name.ts'
 import { TokenScope } from './scopes.ts'
@@ -60,7 +60,7 @@ export function isStrongPassword(password: string): boolean {
 }
 
 /** E-mail address. The domain `localhost` is accepted too: `admin@localhost` is the first administrator. */
-export const Email = TextUpTo(254)
+export const Email = TrimmedText(254)
   .refine(
     text => z.email().safeParse(text).success || /^[^\s@\p{C}<>,;:"]+@localhost$/u.test(text),
     'must be an e-mail address, such as ada@example.org',

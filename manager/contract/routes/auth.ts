@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SecondFactor } from '../identity/accounts.ts'
 import { Login, LoginId } from '../identity/logins.ts'
-import { PlainText, TextUpTo } from '../plain-text.ts'
+import { PlainText, TextUpTo, TrimmedText } from '../plain-text.ts'
 import { Me } from '../identity/users.ts'
 import { ConsoleVisit } from '../identity/visits.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -25,7 +25,7 @@ export const AUTH_ROUTES = {
     access: 'none',
     summary: 'Sign in with e-mail address and password.',
     body: z.strictObject({
-      email: PlainText(254).min(1),
+      email: TrimmedText(254).min(1),
       password: TextUpTo(1024),
       totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
       newPassword: TextUpTo(1024)

@@ -60,6 +60,8 @@ describe('signing up', () => {
     expect(await signUp(email)).toEqual({ next: 'verify_email' })
     expect(await codeOf(signIn(email, 'Not-the-one-2'))).toBe('login_failed')
     expect(await codeOf(signIn(email))).toBe('email_unverified')
+    // The form of a browser leaves out blanks at the ends; programs and command lines send what was pasted.
+    expect(await codeOf(signIn(` ${email.toUpperCase()}\t`))).toBe('email_unverified')
     expect((await admin.listUsers({ query: { search: email } })).items).toMatchObject([{ emailVerified: false }])
     const token = await linkTo(email, 'verify')
     const verify = (password = PASSWORD) => anybody.verifyEmail({ body: { token, password }, headers: headers() })
