@@ -4,15 +4,20 @@ import { isLoadingWhenIdle } from './load-pages.ts'
 const KEY = 'berth.reloaded'
 /** A part that fails again within this time was not just lost in transit, so the page is not reloaded a second time. */
 const AGAIN_MS = 10_000
+/** Pause between two looks for a server that is away, while a page of it is wanted. */
+const LOOK_MS = 3_000
 
 /**
  * Reloads the page when one of its modules failed to load, e.g. because Chromium aborts requests in flight when a network interface comes
  * or goes (`ERR_NETWORK_CHANGED`). Browsers remember that failure and never request the module again. A page that failed to load in advance
  * needs no reload: its failure is reported when somebody opens it.
+ *
+ * If the server is away, a page that somebody wants opens once it is back, unless they go elsewhere before.
  */
 export function reloadLostParts(router: Router): void {
   let wanted: string | undefined
   let navigating = false
+  let looking = false
   router.beforeEach(() => {
     navigating = true
   })
@@ -28,13 +33,22 @@ export function reloadLostParts(router: Router): void {
     if (isLoadingWhenIdle() && !navigating) return
     const before = Number(sessionStorage.getItem(KEY) ?? 0)
     if (Date.now() - before < AGAIN_MS) return
-    void answers().then(isThere => {
-      if (!isThere) return
-      sessionStorage.setItem(KEY, String(Date.now()))
-      if (wanted !== undefined) history.replaceState(null, '', wanted)
-      location.reload()
-    })
+    if (!looking) void reload()
   })
+
+  async function reload(): Promise<void> {
+    looking = true
+    let isThere = await answers()
+    while (!isThere && wanted !== undefined) {
+      await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+      isThere = wanted !== undefined && (await answers())
+    }
+    looking = false
+    if (!isThere) return
+    sessionStorage.setItem(KEY, String(Date.now()))
+    if (wanted !== undefined) history.replaceState(null, '', wanted)
+    location.reload()
+  }
 }
 
 /**

@@ -101,6 +101,21 @@ test('a part of the page that failed to load is fetched again, and the wanted pa
   expect(lost).toBeGreaterThan(1)
 })
 
+test('a page that was wanted while the server was away opens once it is back', async () => {
+  await using it = await open('/sessions')
+  const { page } = it
+  await page.route('**/StatisticsPage*.js', route => route.abort())
+  await page.getByText('notebook').waitFor()
+  await page.context().setOffline(true)
+  const failed = page.waitForEvent('requestfailed', request => request.url().includes('StatisticsPage'))
+  await page.evaluate(() => (location.hash = '#/statistics'))
+  await failed
+  await page.getByText('No connection to the server of this page.').waitFor()
+  await page.unroute('**/StatisticsPage*.js')
+  await page.context().setOffline(false)
+  await page.getByRole('heading', { name: 'Statistics' }).waitFor()
+})
+
 test('the page runs no scripts except its own files', async () => {
   await using it = await open('/sessions')
   await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
