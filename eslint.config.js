@@ -1,10 +1,9 @@
 import pluginVue from 'eslint-plugin-vue'
 import tseslint from 'typescript-eslint'
 import { PAGE_IMPORTS, TYPESCRIPT_RULES } from './build/lint-rules.ts'
-import { CAUSES_CONFIG } from './build/lint-causes.ts'
 import { WORDS_CONFIG } from './build/lint-words.ts'
 
-/** `.vue` files, and what oxlint has no rule for. All other rules for `.ts` files: `oxlint.config.ts`. */
+/** `.vue` files. The rules for `.ts` files: `oxlint.config.ts`. */
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', 'docs/', '**/*.cjs', '**/*.mjs'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
@@ -36,35 +35,5 @@ export default tseslint.config(
       'vue/attributes-order': 'off',
     },
   },
-  {
-    // Times of record are the database's (`store.now()`, `now()` in SQL); intervals are measured with `performance.now()`.
-    files: ['manager/**/*.ts'],
-    ignores: ['**/*.test.ts', 'manager/contract/**', 'manager/store/new-id.ts'],
-    languageOptions: { parser: tseslint.parser },
-    rules: {
-      'no-restricted-syntax': [
-        'error',
-        ...[
-          'MemberExpression[object.name=Date][property.name=now]',
-          'NewExpression[callee.name=Date][arguments.length=0]',
-        ].map(selector => ({ selector, message: "The clock of this process is not the database's." })),
-      ],
-    },
-  },
-  {
-    files: ['electron/**/*.ts'],
-    ignores: ['electron/main/questions/questions.ts', '**/*.test.ts'],
-    languageOptions: { parser: tseslint.parser },
-    rules: {
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'MemberExpression[property.name=/^show(MessageBox|OpenDialog|SaveDialog)(Sync)?$/]',
-          message: 'A question needs a window to be in front of: `createQuestions`.',
-        },
-      ],
-    },
-  },
-  ...CAUSES_CONFIG,
   ...WORDS_CONFIG,
 )

@@ -1,9 +1,11 @@
 import { defineConfig } from 'oxlint'
 import { PAGE_IMPORTS, TYPESCRIPT_RULES } from './build/lint-rules.ts'
+import { SYNTAX_OVERRIDES } from './build/lint-syntax.ts'
 
-/** `.ts` files. The `.vue` files, and what oxlint has no rule for, are ESLint's: `eslint.config.js`. */
+/** `.ts` files. The `.vue` files are ESLint's: `eslint.config.js`. */
 export default defineConfig({
   plugins: ['eslint', 'typescript'],
+  jsPlugins: ['./build/lint-syntax.ts'],
   categories: { correctness: 'off' },
   options: {
     typeAware: true,
@@ -14,6 +16,7 @@ export default defineConfig({
   ignorePatterns: ['dist/', 'docs/', '**/*.vue', '**/*.cjs', '**/*.mjs', 'eslint.config.js'],
   rules: TYPESCRIPT_RULES,
   overrides: [
+    ...SYNTAX_OVERRIDES,
     { files: ['cli/**', 'build/**', 'test/**'], rules: { 'no-console': 'off' } },
     { files: ['renderer/**'], rules: PAGE_IMPORTS },
     { files: ['renderer/**/*.test.ts', 'renderer/testing/**'], rules: { 'no-restricted-imports': 'off' } },

@@ -1,6 +1,3 @@
-import { type Linter, type Rule } from 'eslint'
-import tseslint from 'typescript-eslint'
-
 /**
  * Files whose errors have an English text without a key for translations, with the reason why no page shows it. Every other error has its
  * cause from `because()` (`manager/contract/causes/causes.ts`).
@@ -14,7 +11,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'manager/store/check-server.ts',
     'agent/config.ts',
     'agent/directory-lock.ts',
-    'agent/control/!(dispatcher).ts',
+    'agent/control/{control,identity,join-string,manager-link,manager-proof,pinned-tls,reach,replaced-by}.ts',
     'agent/docker/engine-claim.ts',
     'agent/gpu/simulated.ts',
     'agent/kernel/session-user.ts',
@@ -55,25 +52,11 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
   'Programs that OpenSSH starts: their text goes to its terminal.': ['proxy/connect-app.ts'],
 }
 
-const MESSAGE =
-  'Take the cause from because(), so that the console shows it in the language of the page; or say in build/lint-causes.ts why no page shows it.'
-
-const causeByKey: Rule.RuleModule = {
-  meta: { type: 'problem', schema: [], messages: { free: MESSAGE } },
-  create: context => ({
-    'NewExpression[callee.name="AppError"] Property[key.name="why"]'(node: Rule.Node) {
-      context.report({ node, messageId: 'free' })
-    },
-  }),
-}
-
 /** Keeps the causes of errors in their tables, which are translated. */
-export const CAUSES_CONFIG: Linter.Config[] = [
-  {
-    files: ['manager/**/*.ts', 'agent/**/*.ts', 'proxy/**/*.ts'],
-    ignores: ['**/*.test.ts', ...Object.values(ENGLISH_ONLY).flat()],
-    languageOptions: { parser: tseslint.parser },
-    plugins: { berth: { rules: { 'cause-by-key': causeByKey } } },
-    rules: { 'berth/cause-by-key': 'error' },
-  },
-]
+export const CAUSES = {
+  files: ['manager/**/*.ts', 'agent/**/*.ts', 'proxy/**/*.ts'],
+  excludeFiles: ['**/*.test.ts', ...Object.values(ENGLISH_ONLY).flat()],
+  selectors: ['NewExpression[callee.name="AppError"] Property[key.name="why"]'],
+  message:
+    'Take the cause from because(), so that the console shows it in the language of the page; or say in build/lint-causes.ts why no page shows it.',
+} as const

@@ -1,5 +1,4 @@
 import pluginVue from 'eslint-plugin-vue'
-import tseslint from 'typescript-eslint'
 
 /** Signs, product names and examples of input: the same in every language. */
 const SAME_EVERYWHERE = [
@@ -20,7 +19,15 @@ const SENTENCES = [
   `TemplateElement[value.cooked=/(^|[.!?:] )[A-Z][a-z]+,? [a-z]/]${OF_DEVELOPERS}`,
 ]
 
-/** Rules that keep the texts of the console page in its catalogues. */
+/** Keeps texts in the code of the console page in its catalogues: rule of `.ts` files. */
+export const WORDS = {
+  files: ['renderer/**/*.ts'],
+  excludeFiles: ['**/*.test.ts', 'renderer/words/**', 'renderer/testing/**'],
+  selectors: SENTENCES,
+  message: MESSAGE,
+} as const
+
+/** The same for `.vue` files and their templates. */
 export const WORDS_CONFIG = [
   {
     files: ['renderer/**/*.vue'],
@@ -40,16 +47,9 @@ export const WORDS_CONFIG = [
     },
   },
   {
-    files: ['renderer/**/*.{ts,vue}'],
-    ignores: ['**/*.test.ts', 'renderer/words/**', 'renderer/testing/**'],
+    files: ['renderer/**/*.vue'],
     rules: {
       'no-restricted-syntax': ['error', ...SENTENCES.map(selector => ({ selector, message: MESSAGE }))],
     },
-  },
-  {
-    files: ['renderer/**/*.ts'],
-    languageOptions: { parser: tseslint.parser },
-    // Directives in these files are for oxlint, which has all their other rules.
-    linterOptions: { reportUnusedDisableDirectives: 'off' },
   },
 ]

@@ -99,8 +99,8 @@ export async function startTestPostgres(root: boolean): Promise<TestPostgres | u
 }
 
 /**
- * What PostgreSQL stores of the password (RFC 5803), with one iteration instead of 4096: a random password cannot be guessed faster for it, and each of
- * the thousands of connections of a run takes its client a millisecond less.
+ * The form in which PostgreSQL stores the password (RFC 5803), with one iteration instead of 4096: a random password is no easier to guess for
+ * it, and each of the thousands of connections of a run takes its client a millisecond less.
  */
 function quickVerifier(password: string): string {
   const salt = randomBytes(16)

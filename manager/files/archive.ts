@@ -235,7 +235,7 @@ function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: Left
     ),
   ].slice(0, -1)
   const bytes = Buffer.from(`${lines.join('\n')}\n`)
-  // eslint-disable-next-line no-restricted-syntax -- the time of a file that is made now; nothing is compared with it
+  // oxlint-disable-next-line berth/clock -- the time of a file that is made now; nothing is compared with it
   const modifiedAt = new Date()
   return { path: 'LEFT-OUT.txt', size: bytes.length, modifiedAt, mode: 0o644, bytes: [bytes] }
 }

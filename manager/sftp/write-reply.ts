@@ -64,7 +64,7 @@ function listLine(name: Buffer, { mode = 0, owner, size = 0, times }: Attributes
   const { uid = 0, gid = 0 } = owner ?? {}
   const modified = new Date((times?.modified ?? 0) * 1000)
   const [, day = '', month = '', year = ''] = /^\w+, (\d\d) (\w+) (\d+)/.exec(modified.toUTCString()) ?? []
-  // eslint-disable-next-line no-restricted-syntax -- only chooses between two forms of the same time
+  // oxlint-disable-next-line berth/clock -- only chooses between two forms of the same time
   const isRecent = Math.abs(Date.now() - modified.getTime()) < HALF_A_YEAR_MS
   const when = `${month} ${day} ${isRecent ? modified.toISOString().slice(11, 16) : year.padStart(5)}`
   const columns = [modeText(mode), '  1', pad(uid, 8), pad(gid, 8), pad(size, 8), when]

@@ -18,7 +18,7 @@ export const MANAGER_GONE_MS = 15_000
 
 /** Records a heartbeat of a manager process. @returns true if it was not in the table (new, or removed meanwhile) */
 export async function saveManager(db: Db, manager: { id: string; url: string; version: string }): Promise<boolean> {
-  // eslint-disable-next-line no-restricted-syntax -- measures how far the clock of this process is off
+  // oxlint-disable-next-line berth/clock -- measures how far the clock of this process is off
   const clockMs = Date.now()
   const { rows } = await sql<{ inserted: boolean }>`
     insert into managers (id, advertise_url, version, clock_ahead_ms)
