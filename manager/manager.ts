@@ -15,6 +15,7 @@ import { type Handlers } from './http/handlers.ts'
 import { consoleAddress, createOriginRules } from './http/origin.ts'
 import { type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
+import { type DepartureTimings } from './sso/directory/departures.ts'
 import { createSettings } from './settings/settings.ts'
 import { readSetUp } from './usage/set-up.ts'
 import { createLongRequests } from './users/long-requests.ts'
@@ -46,6 +47,7 @@ export type ManagerTimings = SessionsPartTimings & {
   /** Interval at which the rights of a long request are checked again. */
   readonly recheckMs?: number
   readonly webhooks?: WebhookTimings
+  readonly departures?: DepartureTimings
 }
 
 /**
@@ -95,6 +97,7 @@ export async function startManager(
       onLimitsChanged: () => sessions.limitsChanged(),
       onFolderLimitsChanged: () => folders.quotas.enforceAll(),
       onMembersLeft: userIds => sessions.membersLeft(userIds),
+      timings,
       log,
     }),
   )

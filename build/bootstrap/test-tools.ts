@@ -112,7 +112,12 @@ export async function ensureTestTools(
     )
   }
   if (missing.includes('postgresql')) keepPostgresIdle()
-  for (const [name, service = name] of [['docker-registry'], ['haproxy'], ['slapd'], ['glusterfs-server', 'glusterd']] as const)
+  for (const [name, service = name] of [
+    ['docker-registry'],
+    ['haproxy'],
+    ['slapd'],
+    ['glusterfs-server', 'glusterd'],
+  ] as const)
     if (missing.includes(name)) keepIdle(service)
   note(`installing ${missing.join(', ')} with apt-get`)
   await installPackages(missing, note, signal)

@@ -117,7 +117,11 @@ export function createSettings({
       const active = rows
         .map(row => ({ ...SignInProviderSettings.parse(row.settings), id: row.id }))
         .filter(row => row.active)
-      return { ...toAuthOptions(settings), providers: active.map(({ id, name, kind }) => ({ id, name, kind })), firstStart }
+      return {
+        ...toAuthOptions(settings),
+        providers: active.map(({ id, name, kind }) => ({ id, name, kind })),
+        firstStart,
+      }
     },
 
     async announcement(userId) {

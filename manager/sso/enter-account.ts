@@ -143,7 +143,7 @@ async function link(
   if (found.kind !== 'known') {
     const { issuer, subject } = person
     // False if the same person signs in twice at the same time: the other transaction has linked the subject.
-    if (!(await insertIdentity(trx, { issuer, subject, userId, email: found.email }))) {
+    if (!(await insertIdentity(trx, { issuer, subject, userId, email: found.email, owns: true }))) {
       throw new AppError('sso_account_taken', because('sso_account_other', { email: found.email }))
     }
   }

@@ -18,6 +18,7 @@ import { type Settings } from '../settings/settings.ts'
 import { createSsoAttempts, type SsoAttempts } from '../sso/attempts.ts'
 import { createDirectoryAttempts } from '../sso/directory/attempts.ts'
 import { createDirectoryClient } from '../sso/directory/client.ts'
+import { type DepartureTimings, startDepartures } from '../sso/directory/departures.ts'
 import { createOwnIdentities } from '../sso/own-identities.ts'
 import { createProviderClient } from '../sso/provider-client.ts'
 import { createSignInProviders } from '../sso/providers.ts'
@@ -67,6 +68,7 @@ export interface AccountsPartDeps {
   readonly onFolderLimitsChanged: () => void
   /** Called after users were removed from projects. */
   readonly onMembersLeft: (userIds: readonly UserId[]) => void
+  readonly timings?: { readonly departures?: DepartureTimings } | undefined
   readonly log: Log
 }
 
@@ -159,6 +161,21 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     notifier,
     log,
   })
+  stack.use(
+    startDepartures({
+      store,
+      client: directory,
+      providers,
+      notifier,
+      onChanged: async (user, afterCommit) => {
+        await logins.settle(user.id, afterCommit)
+        events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
+        onLimitsChanged()
+      },
+      log,
+      timings: deps.timings?.departures,
+    }),
+  )
   const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
     signers.end(accessKey)
     logins.tellEnd(loginIds).catch((error: unknown) => {

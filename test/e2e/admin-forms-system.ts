@@ -4,7 +4,7 @@ import { aSession } from './console-world.ts'
 
 const WAITING = aSession(1, { status: 'PENDING', queuePosition: 1, reason: { code: 'capacity', message: 'Full' } })
 const GROUP = ADMIN_WORLD.resourceGroups?.[0]
-const [PROVIDER] = ADMIN_WORLD.admin?.signInProviders ?? []
+const [PROVIDER, DIRECTORY] = ADMIN_WORLD.admin?.signInProviders ?? []
 const RUNNING = aSession(2)
 const BACKUP = 'berth-20261121-180000.backup'
 
@@ -180,6 +180,7 @@ export const SYSTEM_FORMS: readonly FormRow[] = [
     sends: 'testSignInProvider',
     params: { id: PROVIDER?.id ?? '' },
     reply: {
+      kind: 'oidc',
       issuer: PROVIDER?.issuer,
       authorizationEndpoint: '',
       tokenEndpoint: '',
@@ -187,6 +188,76 @@ export const SYSTEM_FORMS: readonly FormRow[] = [
       clockDifferenceSeconds: 0,
     },
     says: `${PROVIDER?.name} answers.`,
+  },
+  {
+    title: 'adds an Active Directory, with a mapping of nested groups',
+    page: 'sign-in-providers',
+    open: 'Add a provider',
+    fill: [
+      choose('Kind', 'Active Directory'),
+      type('Id', 'campus'),
+      type('Name', 'Campus'),
+      type('Servers', 'ldaps://dc1.example.org\nldaps://dc2.example.org'),
+      type('Name of the account', 'cn=berth,dc=example,dc=org'),
+      type('Password of the account', 'a-secret'),
+      type('Search below', 'dc=example,dc=org'),
+      choose('Groups from', 'A search with nested groups (Active Directory)'),
+      check('Accept the addresses of the directory'),
+      form => form.getByRole('button', { name: 'Add a group' }).click(),
+      type('Group', 'cn=staff,dc=example,dc=org'),
+      type('Projects', 'vision'),
+    ],
+    submit: 'Save',
+    sends: 'createSignInProvider',
+    body: {
+      id: 'campus',
+      kind: 'ldap',
+      name: 'Campus',
+      clientSecret: 'a-secret',
+      createAccounts: false,
+      domain: 'default',
+      trustEmail: true,
+      emailDomains: [],
+      linkByEmail: false,
+      directory: {
+        urls: ['ldaps://dc1.example.org', 'ldaps://dc2.example.org'],
+        startTls: false,
+        caCertificates: null,
+        bindDn: 'cn=berth,dc=example,dc=org',
+        directBind: null,
+        base: 'dc=example,dc=org',
+        userFilter: '(sAMAccountName={username})',
+        idAttribute: 'objectGUID',
+        mailAttribute: 'mail',
+        nameAttribute: 'displayName',
+        groups: 'nested',
+        groupBase: null,
+        groupFilter: '(member={dn})',
+      },
+      mapping: [{ group: 'cn=staff,dc=example,dc=org', projects: ['vision'], role: null }],
+    },
+    reply: PROVIDER,
+    says: 'Campus created.',
+  },
+  {
+    title: 'looks a person up in a directory',
+    page: 'sign-in-providers',
+    open: `Look up a person in ${DIRECTORY?.name}`,
+    fill: [type('Name in the directory', 'ada')],
+    submit: 'Look up a person',
+    sends: 'lookUpInDirectory',
+    params: { id: DIRECTORY?.id ?? '' },
+    body: { username: 'ada' },
+    reply: {
+      dn: 'uid=ada,dc=example,dc=org',
+      subject: 'entryuuid=1',
+      email: 'ada@example.org',
+      name: 'Ada',
+      disabled: false,
+      groups: ['cn=staff,ou=groups,dc=example,dc=org'],
+      mapped: [],
+    },
+    says: 'uid=ada,dc=example,dc=org',
   },
   {
     title: 'deletes a sign-in provider',

@@ -1,4 +1,5 @@
 import {
+  DirectorySettings,
   type AccessMatrix,
   type AgentCleanUp,
   type AuditEntry,
@@ -154,6 +155,8 @@ const [FIRST] = AGENTS
 const SIGN_IN_PROVIDER: SignInProvider = {
   id: 'lab',
   name: 'Example Lab',
+  kind: 'oidc',
+  directory: null,
   active: true,
   issuer: 'https://id.example.org/realms/lab',
   clientId: 'berth',
@@ -173,6 +176,25 @@ const SIGN_IN_PROVIDER: SignInProvider = {
   ],
   createdAt: ago(20_000),
   accounts: 41,
+}
+const DIRECTORY: SignInProvider = {
+  ...SIGN_IN_PROVIDER,
+  id: 'campus',
+  name: 'Campus',
+  kind: 'ldap',
+  issuer: 'ldap:campus:0123456789abcdef',
+  clientId: '',
+  groupsClaim: 'memberOf',
+  linkByEmail: false,
+  trustEmail: true,
+  mapping: [{ group: 'cn=staff,ou=groups,dc=example,dc=org', projects: ['vision'], role: null }],
+  directory: DirectorySettings.parse({
+    urls: ['ldaps://dc1.example.org', 'ldaps://dc2.example.org'],
+    base: 'dc=example,dc=org',
+    bindDn: 'cn=berth,ou=services,dc=example,dc=org',
+    groups: 'memberOf',
+  }),
+  accounts: 12,
 }
 export const WEBHOOK: Webhook = {
   id: '0199f000-0000-7000-8000-00000000e001',
@@ -370,7 +392,7 @@ export const ADMIN_WORLD: Partial<World> = {
     access: ACCESS,
     grants: GRANTS,
     registries: REGISTRIES,
-    signInProviders: [SIGN_IN_PROVIDER],
+    signInProviders: [SIGN_IN_PROVIDER, DIRECTORY],
     webhooks: WEBHOOKS,
     deliveries: DELIVERIES,
     audit: AUDIT,

@@ -319,7 +319,7 @@ test('dialogs of sessions, account and preferences open by their URLs, Back clos
     tokens: [A_TOKEN],
     sshKey: SSH_KEY,
     logins: [THIS_LOGIN, OTHER_LOGIN],
-    authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] },
+    authOptions: { providers: [{ id: 'lab', name: 'Example Lab', kind: 'oidc' }] },
     identities: [IDENTITY],
     bootstrapScript: { script: 'pip install rich\n', changedAt: CHANGED_AT },
     dotfiles: ['.bashrc', '.config/git/config'].map(path => ({

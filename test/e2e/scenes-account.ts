@@ -64,7 +64,7 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
     name: 'account-identities',
     path: '/account',
     world: {
-      authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] },
+      authOptions: { providers: [{ id: 'lab', name: 'Example Lab', kind: 'oidc' }] },
       identities: [
         {
           issuer: 'https://id.example.org',

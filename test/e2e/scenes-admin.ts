@@ -360,6 +360,12 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await button(page, 'Edit Example Lab').click()
     await page.getByText('Applied at each sign-in').waitFor()
   }),
+  scene('admin-directory', 'sign-in-providers', async page => {
+    await page.getByText('Campus').first().waitFor()
+    await button(page, 'Edit Campus').click()
+    await page.getByText('Name each group by its').waitFor()
+  }),
+  scene('admin-directory-look-up', 'sign-in-providers', opens('Look up a person in Campus', 'Nobody is signed in')),
   scene('admin-webhooks', 'webhooks', 'ops-room'),
   scene('admin-webhook', 'webhooks', opens('Add a webhook', 'Stored encrypted')),
   scene('admin-webhook-deliveries', 'webhooks', opens('Deliveries of ops-room', 'Given up')),

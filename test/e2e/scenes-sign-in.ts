@@ -7,9 +7,20 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   {
     name: 'sign-in-providers',
     path: '/sign-in',
-    world: { signedIn: false, authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] } },
+    world: { signedIn: false, authOptions: { providers: [{ id: 'lab', name: 'Example Lab', kind: 'oidc' }] } },
     async act(page) {
       await button(page, 'Sign in with Example Lab').waitFor()
+    },
+  },
+  {
+    name: 'sign-in-directory',
+    path: '/sign-in',
+    world: {
+      signedIn: false,
+      authOptions: { providers: [{ id: 'campus', name: 'Campus', kind: 'ldap' }], passwordSignIn: 'superadmins' },
+    },
+    async act(page) {
+      await page.getByText('The password goes to Campus only').waitFor()
     },
   },
   {

@@ -80,11 +80,11 @@ export interface DirectoryClient {
   /** Needs an account that searches. @returns undefined for an unknown name @throws AppError as `prove`, `bad_request` */
   lookUp(access: DirectoryAccess, username: string): Promise<DirectoryPerson | undefined>
   /**
-   * Which of these people the directory still has, and does not call switched off. Needs an account that searches.
+   * Which of these people the directory still has, and whether their accounts there are switched on. Needs an account that searches.
    *
    * @throws AppError as `prove`; never returns a part
    */
-  present(access: DirectoryAccess, subjects: readonly string[]): Promise<ReadonlySet<string>>
+  present(access: DirectoryAccess, subjects: readonly string[]): Promise<ReadonlyMap<string, 'on' | 'off'>>
 }
 
 export function createDirectoryClient(): DirectoryClient {
@@ -150,7 +150,7 @@ export function createDirectoryClient(): DirectoryClient {
       visit(access.settings, async connection => {
         const { directory } = access.settings
         await bindToSearch(connection, access)
-        const found = new Set<string>()
+        const found = new Map<string, 'on' | 'off'>()
         for (let from = 0; from < subjects.length; from += AT_ONCE) {
           const filter = filterOfSubjects(directory, subjects.slice(from, from + AT_ONCE))
           if (!filter) continue
@@ -159,8 +159,8 @@ export function createDirectoryClient(): DirectoryClient {
             search(connection.client, directory.base, { filter, attributes, ...bytesOf(directory) }),
           )
           for (const entry of entries) {
-            const subject = isDisabled(entry) ? null : subjectOf(entry, directory)
-            if (subject !== null) found.add(subject)
+            const subject = subjectOf(entry, directory)
+            if (subject !== null) found.set(subject, isDisabled(entry) ? 'off' : 'on')
           }
         }
         return found

@@ -37,7 +37,16 @@ export async function countIdentities(db: Db): Promise<Map<string, number>> {
 /** @returns false if the subject is linked already, or the user is linked to another subject of the issuer */
 export async function insertIdentity(
   trx: Db,
-  { userId, ...identity }: Subject & { readonly userId: UserId; readonly email: string; readonly doubtful?: boolean },
+  {
+    userId,
+    ...identity
+  }: Subject & {
+    readonly userId: UserId
+    readonly email: string
+    readonly doubtful?: boolean
+    /** Whether the account was made for this person, or found by the address. */
+    readonly owns?: boolean
+  },
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await trx
     .insertInto('sign_in_identities')
@@ -159,4 +168,45 @@ export function listLapsed(db: Db, days: number, page: PageOfLinked): Promise<Li
 
 export async function deleteIdentity(trx: Db, { issuer, subject }: Subject): Promise<void> {
   await trx.deleteFrom('sign_in_identities').where('issuer', '=', issuer).where('subject', '=', subject).execute()
+}
+
+/** Accounts that are linked to this issuer. */
+export function listLinked(
+  db: Db,
+  issuer: string,
+): Promise<Pick<SignInIdentityRow, 'subject' | 'user_id' | 'gone_at' | 'deactivated'>[]> {
+  return db
+    .selectFrom('sign_in_identities')
+    .select(['subject', 'user_id', 'gone_at', 'deactivated'])
+    .where('issuer', '=', issuer)
+    .orderBy('subject')
+    .execute()
+}
+
+/** Records that the directory does not have these people; the time of the first record stays. */
+export async function noteGone(db: Db, issuer: string, subjects: readonly string[]): Promise<void> {
+  if (subjects.length === 0) return
+  await db
+    .updateTable('sign_in_identities')
+    .set({ gone_at: sql<Date>`coalesce(gone_at, now())` })
+    .where('issuer', '=', issuer)
+    .where('subject', 'in', subjects)
+    .execute()
+}
+
+/** Records that the directory has a person, or, with `deactivated`, that the account was deactivated because it has not. */
+export async function notePresence(
+  trx: Db,
+  { issuer, subject }: Subject,
+  presence: { readonly isThere: boolean; readonly deactivated: boolean },
+): Promise<void> {
+  await trx
+    .updateTable('sign_in_identities')
+    .set({
+      gone_at: presence.isThere ? null : sql<Date>`coalesce(gone_at, now())`,
+      deactivated: presence.deactivated,
+    })
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .execute()
 }

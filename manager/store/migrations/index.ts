@@ -5,6 +5,7 @@ import { reservationsOverHosts } from './0003-reservations-over-hosts.ts'
 import { webhooks } from './0004-webhooks.ts'
 import { networkAccess } from './0005-network-access.ts'
 import { gpuLimitsOfDomains } from './0006-gpu-limits-of-domains.ts'
+import { peopleOfDirectories } from './0007-people-of-directories.ts'
 import { tokenBounds } from './0012-token-bounds.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -15,5 +16,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-webhooks': webhooks,
   '0005-network-access': networkAccess,
   '0006-gpu-limits-of-domains': gpuLimitsOfDomains,
+  '0007-people-of-directories': peopleOfDirectories,
   '0012-token-bounds': tokenBounds,
 }

@@ -1,11 +1,11 @@
 import { type GroupId, type Role, type UserId } from '#manager/contract'
 import { type Default, type DefaultJson, type Json, type Time } from './columns.ts'
 
-/** Providers of OpenID Connect. */
+/** Providers of OpenID Connect, and directories. */
 export interface SignInProvidersTable {
   id: string
   settings: Json<unknown>
-  /** Client secret, sealed with the context `sign-in-provider:<id>`; null for a public client. */
+  /** Client secret, or password of a directory's account, sealed with the context `sign-in-provider:<id>`; null where there is none. */
   sealed_secret: string | null
   created_at: Time
   version: Default<number>
@@ -30,6 +30,12 @@ export interface SignInIdentitiesTable {
   role_before: Role | null
   /** Linked with a password that somebody else may have known; so the account at the provider may belong to that person. */
   doubtful: Default<boolean>
+  /** The account was made for this linked one, or linked by its address. */
+  owns: Default<boolean>
+  /** When the directory was first found not to have the person any more; null while it has. */
+  gone_at: Default<Date | null>
+  /** The account was deactivated because the person was gone. */
+  deactivated: Default<boolean>
   created_at: Time
   last_used_at: Time
 }

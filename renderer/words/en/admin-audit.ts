@@ -184,6 +184,8 @@ const en = {
   openTerminal: 'Opened a terminal',
   rotateMasterKey: 'Changed the master key',
   sessionsPruned: 'Old sessions were deleted',
+  directoryDeparted: 'An account ended with its person in the directory',
+  directoryReturned: 'An account came back with its person in the directory',
   unconfirmedPruned: 'Unconfirmed accounts were deleted',
 } as const
 

@@ -109,7 +109,7 @@ const en = {
   deactivateText: 'The sign-in page does not offer it any more. People who are signed in stay signed in.',
   deleteTitle: 'Delete {name}?',
   deleteText:
-    'Nobody can sign in with it any more. Accounts and their links stay, for a provider with the same issuer.',
+    'Nobody can sign in with it any more. Accounts and their links stay, for a provider of OpenID Connect with the same issuer; a directory that is added later is another one.',
 } as const
 
 export default en

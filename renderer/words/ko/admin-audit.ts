@@ -184,5 +184,7 @@ export default {
   openTerminal: '터미널 열기',
   rotateMasterKey: '마스터 키 변경',
   sessionsPruned: '오래된 세션 삭제',
+  directoryDeparted: '디렉터리에서 사람이 사라져 계정 비활성화',
+  directoryReturned: '디렉터리에 사람이 돌아와 계정 활성화',
   unconfirmedPruned: '확인되지 않은 계정 삭제',
 } satisfies Translation<typeof en>

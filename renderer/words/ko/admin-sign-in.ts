@@ -108,5 +108,6 @@ export default {
   deactivateTitle: '{name} 비활성화',
   deactivateText: '로그인 페이지에 더 이상 표시되지 않습니다. 이미 로그인한 사람은 로그인 상태를 유지합니다.',
   deleteTitle: '{name} 삭제',
-  deleteText: '더 이상 이 제공자로 로그인할 수 없습니다. 계정과 연결은 같은 발급자의 제공자를 위해 남습니다.',
+  deleteText:
+    '더 이상 이 제공자로 로그인할 수 없습니다. 계정과 연결은 같은 발급자의 OpenID Connect 제공자를 위해 남습니다. 나중에 추가하는 디렉터리는 다른 제공자입니다.',
 } as const satisfies Translation<typeof en>

@@ -1,4 +1,5 @@
 import { type ApiClient, type DirectoryChange, type RouteReply, type SignInProviderChange } from '#manager/contract'
+import { type DepartureTimings } from '../../../manager/sso/directory/departures.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { BASE, type DirectoryEntry, type Slapd, startSlapd } from '../../fixtures/slapd.ts'
 
@@ -20,9 +21,9 @@ export interface LdapWorld extends AsyncDisposable {
 let people = 0
 
 /** A manager with a real directory, `lab`. */
-export async function startLdapWorld(): Promise<LdapWorld> {
+export async function startLdapWorld(departures: DepartureTimings = {}): Promise<LdapWorld> {
   await using stack = new AsyncDisposableStack()
-  const [slapd, manager] = await Promise.all([startSlapd(), startTestManager()])
+  const [slapd, manager] = await Promise.all([startSlapd(), startTestManager({ timings: { departures } })])
   stack.use(slapd)
   stack.use(manager)
   const { api: admin } = await manager.signIn()

@@ -172,8 +172,8 @@ describe('groups of the directory', () => {
     const it = await world.slapd.addGroup(`it-${groups}`, [other.dn])
     const project = await world.admin.createGroup({ body: { name: `research-${groups}`, domain: 'default' } })
     const mapping = [
-      { group: staff.replaceAll(',', ', ').toUpperCase(), projects: [project.name] },
-      { group: it, role: 'domain_admin' as const },
+      { group: staff.replaceAll(',', ', ').toUpperCase(), projects: [project.name], role: null },
+      { group: it, projects: [], role: 'domain_admin' as const },
     ]
     await world.configure({ mapping }, { groups, ...more })
     const first = await world.signIn(ada)
@@ -231,7 +231,9 @@ describe('settings of a directory', () => {
     expect(
       await causeOf(world.admin.updateSignInProvider({ params, body: { issuer: 'https://id.example.org' } })),
     ).toBe('provider_takes_not')
-    expect(await causeOf(world.configure({ mapping: [{ group: 'cn=x', projects: [] }] }))).toBe('mapping_needs_claim')
+    expect(await causeOf(world.configure({ mapping: [{ group: 'cn=x', projects: [], role: null }] }))).toBe(
+      'mapping_needs_claim',
+    )
     expect(
       await causeOf(world.admin.createSignInProvider({ body: { id: 'other', kind: 'ldap', name: 'Other' } })),
     ).toBe('provider_needs')
@@ -288,7 +290,7 @@ describe('the test of a directory says in words', () => {
   test('whom a name finds, with the groups to copy into the mapping', async () => {
     const ada = await world.person()
     const group = await world.slapd.addGroup('to-look-up', [ada.dn])
-    await world.configure({ mapping: [{ group, projects: [] }] }, { groups: 'memberOf' })
+    await world.configure({ mapping: [{ group, projects: [], role: null }] }, { groups: 'memberOf' })
     const lookUp = (username: string) => world.admin.lookUpInDirectory({ params, body: { username } })
     expect(await lookUp(ada.uid)).toMatchObject({
       dn: ada.dn,

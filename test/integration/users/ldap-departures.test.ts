@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { BASE } from '../../fixtures/slapd.ts'
+import { codeOf, PASSWORD } from './account-steps.ts'
+import { DIRECTORY, type LdapWorld, startLdapWorld } from './ldap-steps.ts'
+
+/** People who leave the directory while their sign-ins, tokens and sessions live on: a manager that asks often. */
+let world: LdapWorld
+beforeAll(async () => {
+  world = await startLdapWorld({ everyMs: 20, confirmMs: 60 })
+})
+afterAll(() => world[Symbol.asyncDispose]())
+beforeEach(() => world.configure())
+
+const isActive = async (id: string) => (await world.admin.getUser({ params: { id } })).active
+const entries = async (action: string) => (await world.admin.listAuditLog({ query: { action } })).items
+
+/** People who stay, so that one who leaves is no sign of a wrong filter. */
+async function othersWhoStay(): Promise<void> {
+  for (let count = 0; count < 5; count++) await world.signIn(await world.person())
+}
+
+test('a person who is gone, or switched off, loses sign-ins, and gets the account back when the directory has them again', async () => {
+  await othersWhoStay()
+  const ada = await world.person({ userAccountControl: 512 })
+  const bob = await world.person()
+  const [first, second] = [await world.signIn(ada), await world.signIn(bob)]
+  await world.slapd.set(ada.dn, 'userAccountControl', '514')
+  await expect.poll(() => isActive(first.user.id)).toBe(false)
+  expect(await codeOf(world.manager.api(first.token ?? '').me())).toBe('not_signed_in')
+  expect(await isActive(second.user.id)).toBe(true)
+  expect(await entries('directoryDeparted')).toMatchObject([
+    { target: ada.mail, detail: { provider: 'The lab', why: 'switched off', deactivated: true } },
+  ])
+  await world.slapd.set(ada.dn, 'userAccountControl', '512')
+  await expect.poll(() => isActive(first.user.id)).toBe(true)
+  expect(await codeOf(world.signIn(ada))).toBe('ok')
+  await world.slapd.remove(bob.dn)
+  await expect.poll(() => isActive(second.user.id)).toBe(false)
+  expect(await codeOf(world.manager.api(second.token ?? '').me())).toBe('not_signed_in')
+  expect(await entries('directoryReturned')).toHaveLength(1)
+})
+
+test('an account that an administrator has switched off stays so', async () => {
+  const ada = await world.person()
+  const { user } = await world.signIn(ada)
+  await world.admin.updateUser({ params: { id: user.id }, body: { active: false } })
+  await world.slapd.remove(ada.dn)
+  const bob = await world.person()
+  const other = await world.signIn(bob)
+  await world.slapd.remove(bob.dn)
+  await expect.poll(() => isActive(other.user.id)).toBe(false)
+  expect(await isActive(user.id)).toBe(false)
+})
+
+test('an account that its owner has linked loses what groups gave, and stays', async () => {
+  const ada = await world.person({ mail: 'her-work@example.org' })
+  const group = await world.slapd.addGroup('of-departures', [ada.dn])
+  const { name: project } = await world.admin.createGroup({ body: { name: 'departures', domain: 'default' } })
+  const email = 'departs@example.net'
+  const { id, api } = await world.manager.addUser(email)
+  const linking = { provider: DIRECTORY, username: ada.uid, directoryPassword: ada.password, password: PASSWORD }
+  await api.finishLinking({
+    body: await api.proveLinking({ body: linking }).then(({ secret, code }) => ({ secret, code })),
+  })
+  await world.configure({ mapping: [{ group, projects: [project], role: null }] }, { groups: 'memberOf' })
+  const projects = async () => (await world.admin.getUser({ params: { id } })).groups.map(({ name }) => name)
+  await world.signIn(ada)
+  expect(await projects()).toContain(project)
+  await world.slapd.remove(ada.dn)
+  await expect.poll(projects).not.toContain(project)
+  expect(await isActive(id)).toBe(true)
+})
+
+test('a filter that finds nobody, and a directory that is away, deactivate nobody', async () => {
+  const ada = await world.person()
+  const { user } = await world.signIn(ada)
+  await world.configure({}, { userFilter: '(&(uid={username})(cn=nobody))' })
+  const off = await world.person()
+  // Ten rounds: what must not happen has no sign to wait for.
+  await new Promise(resolve => setTimeout(resolve, 200))
+  await world.configure({}, { urls: ['ldaps://127.0.0.1:1'] })
+  await world.configure({}, { base: `ou=nowhere,${BASE}` })
+  await world.configure()
+  const left = await world.signIn(off)
+  await world.slapd.remove(off.dn)
+  await expect.poll(() => isActive(left.user.id)).toBe(false)
+  expect(await isActive(user.id)).toBe(true)
+})
