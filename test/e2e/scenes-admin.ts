@@ -26,6 +26,8 @@ function scene(name: string, path: string, ready: string | Act, world: Partial<W
 /** Names of the scenes whose components are also in other scenes. */
 const ALIKE: ReadonlySet<string> = new Set([
   'admin-credential',
+  'admin-directory',
+  'admin-directory-look-up',
   'admin-domains',
   'admin-force-end',
   'admin-group-edit',

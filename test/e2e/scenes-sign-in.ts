@@ -14,6 +14,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   },
   {
     name: 'sign-in-directory',
+    alike: true,
     path: '/sign-in',
     world: {
       signedIn: false,

@@ -181,7 +181,6 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     method: 'POST',
     path: '/api/v1/sign-in-providers/:id/people',
     access: 'superadmin',
-    byPerson: true,
     summary: 'Look a person up in a directory with the account that searches: what Berth reads, and the groups.',
     params: z.object({ id: SignInProviderId }),
     body: z.strictObject({ username: Username }),
