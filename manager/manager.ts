@@ -12,6 +12,7 @@ import { type ManagerConfig } from './config.ts'
 import { descriptorLimit } from './descriptors.ts'
 import { type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
+import { requireFreePort, startCompatAdapter } from './http/compat/adapter.ts'
 import { consoleAddress, createOriginRules } from './http/origin.ts'
 import { type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
@@ -75,7 +76,13 @@ export async function startManager(
 
   const hasAppsAddress = appsAddress !== undefined
   const requireWorkingProvider = () => accounts.requireWorkingProvider()
-  const settings = createSettings({ store, box, hasAppsAddress, requireWorkingProvider })
+  const settings = createSettings({
+    store,
+    box,
+    hasAppsAddress,
+    requireWorkingProvider,
+    requireFreePort: port => requireFreePort(config.host, port),
+  })
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
   const notifier = createAccountNotifier({ store, settings, mailer, events: bus })
   const certificates = createCertificates({ store, settings, mailer, events: bus })
@@ -202,6 +209,7 @@ export async function startManager(
       connections,
       longRequests,
       ownUrl: () => http.url,
+      backendAiPortChanged: () => compat.settingsChanged(),
       log,
     }),
     ...sessions.handlers,
@@ -224,6 +232,19 @@ export async function startManager(
       sessions,
       folders,
       connections,
+      descriptors,
+      log,
+    }),
+  )
+  const compat = parts.use(
+    await startCompatAdapter({
+      ...config,
+      server: http,
+      signers,
+      box,
+      upgrades,
+      settings,
+      peers: cluster.peers,
       descriptors,
       log,
     }),

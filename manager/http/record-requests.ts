@@ -2,6 +2,7 @@ import { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { defined } from '#base/defined'
 import { type Role, type RouteName, TOOL_HEADER, User } from '#manager/contract'
+import { adoptedBy } from './adopted.ts'
 import { clientAddress } from './origin.ts'
 import { type Log } from '../log.ts'
 import { findAccount, findOwner } from '../store/operation/audit-log.ts'
@@ -106,7 +107,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const full = {
       ...detail,
       ...(caller?.keypair && { keypair: caller.keypair }),
-      ...defined({ tool: outcome?.tool ?? toolOf(request) }),
+      ...defined({ tool: outcome?.tool ?? toolOf(request), road: adoptedBy(request.raw)?.road }),
     }
     await Promise.all(inEntries(full).map(part => audit.record({ ...row, detail: part })))
   }

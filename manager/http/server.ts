@@ -35,11 +35,13 @@ import { hasUnstorableText, UNSTORABLE_TEXT } from '../store/storable-text.ts'
 import { type Logins } from '../users/logins.ts'
 import { type Signers } from '../users/signers.ts'
 import { admitRequests } from './admission.ts'
+import { adopt, type Adopted } from './adopted.ts'
 import { limitBodies } from './body-deadlines.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
 import { hasManyJsonParts, JSON_PARTS } from './json-parts.ts'
 import { overrideMethod } from './method-override.ts'
+import { createOwnConnection } from './own-connection.ts'
 import { type Forwarders, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
 import { senderOf } from './sender.ts'
@@ -73,6 +75,11 @@ export interface HttpServer extends AsyncDisposable {
   readonly port: number
   /** Takes over a connection to our port that another process has accepted. */
   take(socket: Socket): void
+  /**
+   * Opens a connection inside this process, for one request of a client that another part of this process has admitted.
+   * @param address of the client
+   */
+  connect(address: string, facts: Adopted): Duplex
 }
 
 export interface HttpServerDeps extends Forwarders {
@@ -252,6 +259,13 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       // Same as for connections that Node's HTTP servers accept.
       socket.allowHalfOpen = true
       app.server.emit('connection', socket)
+    },
+    connect(address, facts) {
+      const { client, server } = createOwnConnection(address)
+      adopt(server, facts)
+      app.server.emit('connection', server)
+      admission.keep(server as Socket)
+      return client
     },
     async [Symbol.asyncDispose]() {
       // For a listening server, Fastify does this.

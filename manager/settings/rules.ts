@@ -119,7 +119,7 @@ export function isLoopbackName(host: string): boolean {
 }
 
 /**
- * Whether a setting decides how people access their accounts: the address and mail server of links for new passwords, and who signs in with
- * a password. Requests signed with a keypair must not change it.
+ * Whether a setting decides how people access their accounts: the address and mail server of links for new passwords, who signs in with a
+ * password, and whether weaker signatures are accepted. Requests signed with a keypair must not change it.
  */
-export const isWayIn = (key: string): boolean => /^(publicUrl|passwordSignIn|smtp[A-Z].*)$/.test(key)
+export const isWayIn = (key: string): boolean => /^(publicUrl|passwordSignIn|backendAiPort|smtp[A-Z].*)$/.test(key)

@@ -64,6 +64,8 @@ export interface SettingsDeps {
   readonly box: SecretBox
   /** Whether an address for published apps is configured; without it, publishing cannot be switched on. */
   readonly hasAppsAddress?: boolean
+  /** Fails unless clients of Backend.AI can be answered at this port. */
+  readonly requireFreePort?: (port: number) => Promise<void>
   /** Fails unless a sign-in provider works now. Left out: sign-in cannot be limited to providers. */
   readonly requireWorkingProvider?: () => Promise<void>
 }
@@ -72,6 +74,7 @@ export function createSettings({
   store,
   box,
   hasAppsAddress = false,
+  requireFreePort = () => Promise.resolve(),
   requireWorkingProvider = () => Promise.reject(new AppError('bad_request', because('sign_in_provider_needed'))),
 }: SettingsDeps): Settings {
   const { db } = store
@@ -86,7 +89,9 @@ export function createSettings({
 
     async change({ email: by }, change) {
       if (change.passwordSignIn === 'superadmins') await requireWorkingProvider()
-      const { smtpPassword } = change
+      const { smtpPassword, backendAiPort } = change
+      if (typeof backendAiPort === 'number' && backendAiPort !== (await read()).backendAiPort)
+        await requireFreePort(backendAiPort)
       const sealed = typeof smtpPassword === 'string' ? box.seal(smtpPassword, SMTP_PASSWORD_CONTEXT) : smtpPassword
       await store.transaction(async trx => {
         if (change.passwordSignIn === 'superadmins') await requireWayIn(trx)

@@ -38,6 +38,7 @@ export interface SystemHandlersDeps extends Pick<
   readonly connections: Pick<ConnectionsPart, 'published' | 'ownApps'>
   /** URL of this manager's own server, for its doctor. */
   readonly ownUrl: () => string
+  readonly backendAiPortChanged: () => Promise<void>
 }
 
 /** Routes about the system as a whole: settings, backups, the audit log, managers, diagnostics, messages to users. */
@@ -53,6 +54,7 @@ export function createSystemHandlers(deps: SystemHandlersDeps) {
       events,
       now: () => store.now(),
       endPublishedApps: () => published.endAll(),
+      backendAiPortChanged: deps.backendAiPortChanged,
       haveSignInsEnded: () => accounts.logins.haveBrowsersEnded(),
     }),
     ...createServedAppRoutes(published, ownApps, settings),

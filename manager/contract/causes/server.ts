@@ -15,8 +15,15 @@ export const SERVER_CAUSES = {
   not_fair_share: 'Resource group "{group}" has the sequencer {sequencer}: there are shares with drf only.',
   no_apps_address:
     'Published apps need an address. Set console.appsAddress in berth.toml (BERTH_APPS_ADDRESS), and start Berth again.',
+  compat_port_taken: 'Port {port} cannot be opened on this computer. Choose another one.',
   smtp_password_in_clear:
     'The password for {host} would be sent unencrypted. Set smtpSecurity to tls or starttls, or smtpUser to null.',
+
+  // clients of Backend.AI
+  compat_needs_tls:
+    'Clients of Backend.AI are answered over https only, except from the computer of Berth itself, because their signatures do not cover what a request contains. Use the https address that your administrator names.',
+  compat_needs_known_proxy:
+    'A proxy forwarded this request that Berth does not trust to say whether it came over https. An administrator has to name the address of the proxy in BERTH_TRUSTED_PROXIES, and the proxy has to send X-Forwarded-Proto.',
 
   // the server
   backup_directory_refused:

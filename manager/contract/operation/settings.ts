@@ -162,6 +162,15 @@ const fields = {
     'Hosts to which webhooks may go although their address is private, separated by commas; null: none.',
   ),
   webhookHttp: z.boolean().describe('Webhooks may go to addresses with http, which others on the way can read.'),
+  backendAiPort: z
+    .number()
+    .int()
+    .min(1_024)
+    .max(65_535)
+    .nullable()
+    .describe(
+      'Port at which every manager answers clients of Backend.AI, over https or from its own computer only; null: none. Their signatures do not cover what a request contains.',
+    ),
   publicUrl: HttpUrl.nullable().describe('Address of the console in mailed links.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
@@ -208,6 +217,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   publishMaxHours: 168,
   webhookHosts: null,
   webhookHttp: false,
+  backendAiPort: null,
   publicUrl: null,
   termsUrl: null,
   privacyUrl: null,

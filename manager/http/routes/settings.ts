@@ -18,6 +18,7 @@ export interface SettingsRouteDeps {
   /** Milliseconds since 1970, by the clock of the database. */
   readonly now: () => number
   readonly endPublishedApps: () => Promise<void>
+  readonly backendAiPortChanged: () => Promise<void>
   /** Whether the start of this manager has ended sign-ins of browsers. */
   readonly haveSignInsEnded: () => boolean
 }
@@ -28,6 +29,7 @@ export function createSettingsRoutes({
   events,
   now,
   endPublishedApps,
+  backendAiPortChanged,
   haveSignInsEnded,
 }: SettingsRouteDeps): SettingsHandlers {
   return {
@@ -39,6 +41,7 @@ export function createSettingsRoutes({
         events.publish({ topic: 'announcement', id: 'all', version: now() }, 'everyone')
       }
       if (!changed.publishApps) await endPublishedApps()
+      if (body.backendAiPort !== undefined) await backendAiPortChanged()
       return changed
     },
     getAnnouncement: ({ caller }) => settings.announcement(caller.userId),

@@ -72,15 +72,27 @@ const ORIGINAL = /^BackendAI signMethod=HMAC-SHA256, ?credential=(?<accessKey>[\
  * connections (TLS, or this computer), and each signature only once, so that a captured request cannot be replayed.
  */
 function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClaim {
-  const { accessKey = '', signature = '' } = ORIGINAL.exec(request.headers.authorization ?? '')?.groups ?? {}
-  if (accessKey === '') throw malformed('BackendAI signMethod=HMAC-SHA256, credential=<access key>:<hex> is expected.')
+  const claim = readOriginalClaim(request)
   if (request.method !== 'GET' || area === 'other' || !isBodyless(request)) {
     throw malformed('This scheme works for GET requests and tunnels only; sign other requests with Berth-HMAC-SHA256.')
   }
-  const { https, host, address } = originOf(request)
+  const { https, address } = originOf(request)
   if (!https && !isLoopback(address)) {
     throw malformed('This scheme needs https, except from the same computer.')
   }
+  return claim
+}
+
+/**
+ * The claim of the original's scheme for any method. Only the adapter for clients of Backend.AI (`compat/`) accepts it as it is: it checks
+ * the connection by itself.
+ *
+ * @throws AppError `signature_invalid` for another form
+ */
+export function readOriginalClaim(request: IncomingMessage): SignatureClaim {
+  const { accessKey = '', signature = '' } = ORIGINAL.exec(request.headers.authorization ?? '')?.groups ?? {}
+  if (accessKey === '') throw malformed('BackendAI signMethod=HMAC-SHA256, credential=<access key>:<hex> is expected.')
+  const { host } = originOf(request)
   const raw = single(request, 'date') ?? single(request, 'x-backendai-date') ?? ''
   const date = parseDate(raw)
   if (!date) throw malformed('Date or X-BackendAI-Date must hold a date.')
@@ -88,7 +100,7 @@ function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClai
   if (version === undefined) throw malformed('X-BackendAI-Version is missing.')
   const type = single(request, 'content-type')?.split(';')[0]?.trim() ?? 'application/octet-stream'
   const text = [
-    'GET',
+    request.method ?? 'GET',
     request.url ?? '/',
     raw,
     `host:${host}`,

@@ -46,6 +46,7 @@ const en = {
   part_mail: 'Mail',
   part_apps: 'Published apps',
   part_webhooks: 'Webhooks',
+  part_backendAi: 'Clients of Backend.AI',
   part_retention: 'How long records are kept',
   announcement: 'Text',
   hint_announcement: 'Every signed-in person sees it on the summary page, and can dismiss it. Markdown.',
@@ -113,6 +114,9 @@ const en = {
     'Names or addresses, separated by commas. Administrators of domains can then send to them, and read the beginning of their answers.',
   webhookHttp: 'Webhooks may go to addresses without encryption (http)',
   hint_webhookHttp: 'Others on the way can read the events.',
+  backendAiPort: 'Port for clients of Backend.AI',
+  hint_backendAiPort:
+    'Empty: off. Their commands and scripts then work with Berth, over https or from the computer of Berth only. Their signatures do not cover what a request contains.',
   publishApps: 'Users may publish web apps of their sessions',
   hint_publishApps:
     'To everybody who has the link. Best with an address of apps that is no name of the console, such as https://*.apps.example.org: pages at ports of one name are one site for browsers.',

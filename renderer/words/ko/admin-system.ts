@@ -47,6 +47,7 @@ export default {
   part_mail: '메일',
   part_apps: '공개 앱',
   part_webhooks: '웹훅',
+  part_backendAi: 'Backend.AI 클라이언트',
   part_retention: '기록 보관 기간',
   announcement: '내용',
   hint_announcement: '로그인한 모든 사람의 요약 페이지에 표시되며, 각자 닫을 수 있습니다. 마크다운을 씁니다.',
@@ -114,6 +115,9 @@ export default {
     '이름이나 주소를 쉼표로 구분합니다. 도메인 관리자도 이 호스트로 보내고 응답의 앞부분을 읽을 수 있습니다.',
   webhookHttp: '암호화되지 않은 주소(http)의 웹훅 허용',
   hint_webhookHttp: '중간의 다른 사람이 이벤트를 읽을 수 있습니다.',
+  backendAiPort: 'Backend.AI 클라이언트용 포트',
+  hint_backendAiPort:
+    '비워 두면 꺼집니다. Backend.AI의 명령과 스크립트로 Berth를 쓸 수 있으며, https 또는 Berth가 실행되는 컴퓨터에서만 접속할 수 있습니다. 이 클라이언트의 서명은 요청의 내용까지 보호하지 않습니다.',
   publishApps: '세션의 웹 앱 공개 허용',
   hint_publishApps:
     '링크가 있는 모든 사람이 볼 수 있습니다. 앱 주소는 https://*.apps.example.org처럼 콘솔과 다른 이름을 사용하는 것이 좋습니다. 브라우저는 한 이름의 포트를 모두 같은 사이트로 봅니다.',

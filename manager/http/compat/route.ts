@@ -1,0 +1,29 @@
+import { type FastifyReply, type FastifyRequest } from 'fastify'
+import { type ApiClient } from '#manager/contract'
+import { type OwnCalls, type Sender } from './own-calls.ts'
+
+/** One request of a client, admitted. */
+export interface CompatContext {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly sender: Sender
+  readonly calls: OwnCalls
+  /** The API, as the sender. */
+  readonly api: ApiClient
+  readonly params: Readonly<Record<string, string>>
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal
+  /** Lifts the deadline of the body: for uploads, which may take hours. */
+  readonly liftDeadline: () => void
+}
+
+/** An address of the original system that Berth answers. */
+export interface CompatRoute {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Fastify syntax, as clients that sign ask for it; below `/func` the same for those that have signed in. */
+  readonly path: string
+  /** Needs no credentials, or has its own in the query. */
+  readonly open?: true
+  /** The answer as JSON; undefined after the reply was sent or for 204. */
+  handle(context: CompatContext): Promise<unknown>
+}

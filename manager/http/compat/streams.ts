@@ -1,0 +1,87 @@
+import { type IncomingMessage } from 'node:http'
+import { type Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { AppError, type Session } from '#manager/contract'
+import { type Upgrades } from '../../agent-link/upgrades.ts'
+import { type Log } from '../../log.ts'
+import { adopt } from '../adopted.ts'
+import { WEB_PREFIX } from './admit.ts'
+import { NotOffered } from './errors.ts'
+import { createExecution } from './execute.ts'
+import { findSession } from './find.ts'
+import { type OwnCalls, type Sender } from './own-calls.ts'
+import { SSH_APP } from './tell-session.ts'
+
+export interface CompatUpgrade {
+  readonly request: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+  readonly sender: Sender
+  readonly calls: OwnCalls
+  readonly upgrades: Upgrades
+  readonly log: Log
+}
+
+/** Most bytes of one message: code that a client sends. */
+const MOST_MESSAGE = 256 * 1024
+const webSockets = new WebSocketServer({ noServer: true, maxPayload: MOST_MESSAGE, perMessageDeflate: false })
+
+/**
+ * Takes over an upgrade whose sender is known: a tunnel to an app, which the gateway of Berth's own tunnels then admits and serves as any
+ * other, or an execution of code. Sessions may be named as the user typed them.
+ *
+ * @throws AppError as `findSession`; NotOffered for other streams
+ */
+export async function takeUpgrade(upgrade: CompatUpgrade): Promise<void> {
+  const { request, socket, head, sender, calls, upgrades } = upgrade
+  const path = request.url?.startsWith(`${WEB_PREFIX}/`) ? request.url.slice(WEB_PREFIX.length) : request.url
+  const url = new URL(path ?? '/', 'http://manager')
+  const [, kind, name] = /^\/stream\/(?:session|kernel)\/([^/]+)\/(\w+)$/.exec(url.pathname) ?? []
+  if (kind === undefined || name === undefined) throw new AppError('not_found')
+  const session = await findSession(calls.api, decodeURIComponent(kind))
+  if (name === 'execute') {
+    execute(upgrade, session)
+    return
+  }
+  if (name !== 'tcpproxy' && name !== 'httpproxy') throw new NotOffered(`Berth has no stream "${name}".`)
+  const app = url.searchParams.get('app') ?? url.searchParams.get('service') ?? ''
+  const target = `/stream/session/${session.id}/tcpproxy?app=${encodeURIComponent(appOf(session, app))}`
+  vouchFor(upgrade, sender)
+  request.url = target
+  const place = new URL(target, 'http://manager')
+  const handler = upgrades.find(place)
+  if (!handler) throw new AppError('not_found')
+  await handler(request, socket, head, place)
+}
+
+/** From here on the connection is a tunnel, so nothing else can come by it. */
+function vouchFor({ request }: CompatUpgrade, sender: Sender): void {
+  delete request.headers.cookie
+  delete request.headers.authorization
+  if (sender.kind === 'token') request.headers.authorization = `Bearer ${sender.token}`
+  adopt(request.socket, { road: 'backend.ai', ...(sender.kind === 'keypair' ? { accessKey: sender.accessKey } : {}) })
+}
+
+/** Clients ask for the SSH server of a session by the name of the original. */
+function appOf({ apps }: Session, name: string): string {
+  const isThere = apps.some(app => app.name === name)
+  return !isThere && name === SSH_APP.theirs ? SSH_APP.ours : name
+}
+
+function execute({ request, socket, head, calls, log }: CompatUpgrade, session: Session): void {
+  webSockets.handleUpgrade(request, socket, head, client => {
+    const left = new AbortController()
+    const execution = createExecution({
+      api: calls.api,
+      session,
+      signal: left.signal,
+      say: answer => {
+        if (client.readyState === client.OPEN) client.send(JSON.stringify(answer))
+      },
+      end: () => client.close(1000),
+    })
+    client.on('error', error => log.debug({ err: error }, 'execution failed'))
+    client.once('close', () => left.abort())
+    client.on('message', (data: Buffer) => execution.take(data.toString()))
+  })
+}
