@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { type ApiClient, AppError, isAppError, isFinished, type Session } from '#manager/contract'
+import { type ApiClient, AppError, isAppError, isFinished, type Session, sessionImagePrefix } from '#manager/contract'
 import { findSession } from '../find.ts'
 import { Flag, readInput } from '../input.ts'
 import { LaunchInput, toSessionSpec } from '../launch.ts'
@@ -200,7 +200,8 @@ async function commit(context: CompatContext): Promise<unknown> {
   const session = await found(context)
   const name = (filename ?? session.name).toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '') || 'session'
   const tag = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '').toLowerCase()
-  const reference = `commits/${name.slice(0, 100)}:${tag}`
+  const owner = { id: session.ownerId, email: session.ownerEmail }
+  const reference = `${sessionImagePrefix(owner)}${name.slice(0, 100)}:${tag}`
   await context.api.saveSession({ params: { id: session.id }, body: { reference } })
   return { status: 'ongoing', kernel: session.kernels[0]?.id ?? session.id, image: reference, bgtask_id: null }
 }
