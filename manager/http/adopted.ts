@@ -1,7 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { type Duplex } from 'node:stream'
 
-/** What a part of this process vouches for, about the requests of one connection. */
+/** Facts that a part of this process vouches for, about the requests of one connection. */
 export interface Adopted {
   /** The road by which the client came, for the audit log. */
   readonly road: 'backend.ai'

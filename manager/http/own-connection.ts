@@ -1,4 +1,4 @@
-import { Duplex, duplexPair } from 'node:stream'
+import { type Duplex, duplexPair } from 'node:stream'
 
 /**
  * A connection inside this process: the server's end looks like a socket as far as an HTTP server and its handlers use one. Bytes wait as in
@@ -17,7 +17,13 @@ export function createOwnConnection(address: string): { readonly client: Duplex;
     destroySoon: () => server.end(),
     resetAndDestroy: () => server.destroy(),
   })
-  Object.assign(client, { setNoDelay: nothing, setKeepAlive: nothing, setTimeout: nothing, ref: nothing, unref: nothing })
+  Object.assign(client, {
+    setNoDelay: nothing,
+    setKeepAlive: nothing,
+    setTimeout: nothing,
+    ref: nothing,
+    unref: nothing,
+  })
   // An end of a pair does not hear that the other was destroyed.
   client.once('close', () => server.destroy())
   server.once('close', () => {

@@ -47,7 +47,8 @@ export async function startCompatAdapter(deps: CompatAdapterDeps): Promise<Compa
         log.error({ err: error, port }, 'the port for clients of Backend.AI could not be opened')
       }
     })
-  const followQuietly = () => void follow().catch((error: unknown) => log.warn({ err: error }, 'settings could not be read'))
+  const followQuietly = () =>
+    void follow().catch((error: unknown) => log.warn({ err: error }, 'settings could not be read'))
 
   topic.on(followQuietly)
   deps.peers.onGap(followQuietly)

@@ -35,7 +35,10 @@ export async function readSender(signers: Pick<Signers, 'authenticate'>, request
 /** The token of a sign-in in web mode: in the cookie of the original, or in the header of its desktop app. */
 export function webToken({ headers }: IncomingMessage): string | undefined {
   const cookies = (headers.cookie ?? '').split(';').map(pair => pair.trim().split('='))
-  const sent = [headers['x-backendai-sessionid'], ...cookies.filter(([name]) => name === WEB_COOKIE).map(([, value]) => value)]
+  const sent = [
+    headers['x-backendai-sessionid'],
+    ...cookies.filter(([name]) => name === WEB_COOKIE).map(([, value]) => value),
+  ]
   return sent.find(text => typeof text === 'string' && isToken(text)) as string | undefined
 }
 

@@ -7,7 +7,10 @@ export function readSlots(amounts: Readonly<Record<string, string>>): WireSlots 
   const slots: Partial<Record<SlotName, string>> = {}
   for (const [name, amount] of Object.entries(amounts)) {
     if (isSlot(name)) slots[name] = amount
-    else throw new AppError('bad_request', { why: `Berth has no resource "${name.slice(0, 64)}". It has: ${SLOT_NAMES.join(', ')}.` })
+    else
+      throw new AppError('bad_request', {
+        why: `Berth has no resource "${name.slice(0, 64)}". It has: ${SLOT_NAMES.join(', ')}.`,
+      })
   }
   return slots
 }

@@ -49,12 +49,21 @@ const SLUGS_OF_STATUS: Readonly<Record<number, string>> = {
 export function originalProblem(error: unknown): { readonly status: number; readonly problem: OriginalProblem } {
   if (error instanceof NotOffered) {
     const { message } = error
-    return { status: 501, problem: { type: `${TYPE}not-implemented`, title: message, msg: message, error_code: 'not_found' } }
+    return {
+      status: 501,
+      problem: { type: `${TYPE}not-implemented`, title: message, msg: message, error_code: 'not_found' },
+    }
   }
   const { status, title, detail = title, code, data } = toProblem(error)
-  const slug = SLUGS[code as ErrorCode] ?? SLUGS_OF_STATUS[status] ?? (status < 500 ? 'generic-bad-request' : 'internal-server-error')
+  const slug =
+    SLUGS[code as ErrorCode] ??
+    SLUGS_OF_STATUS[status] ??
+    (status < 500 ? 'generic-bad-request' : 'internal-server-error')
   const sentence = detail === title ? title : `${title}: ${detail}`
-  return { status, problem: { type: TYPE + slug, title: sentence, msg: detail, error_code: code, ...(data ? { data } : {}) } }
+  return {
+    status,
+    problem: { type: TYPE + slug, title: sentence, msg: detail, error_code: code, ...(data ? { data } : {}) },
+  }
 }
 
 export function sendOriginalProblem(reply: FastifyReply, error: unknown): FastifyReply {

@@ -50,10 +50,17 @@ const USUAL_BUILD = `if [ -f Makefile ]; then exec make; elif [ -f setup.py ]; t
 export function createExecution({ api, session, say, end, signal }: ExecutionDeps): { take(text: string): void } {
   let isTaken = false
 
-  const tell = (status: ExecutionAnswer['status'], exitCode: number | null = null, text?: readonly ['stdout' | 'stderr', string]) =>
-    say({ status, console: text ? [text] : [], exitCode, options: null, files: [] })
+  const tell = (
+    status: ExecutionAnswer['status'],
+    exitCode: number | null = null,
+    text?: readonly ['stdout' | 'stderr', string],
+  ) => say({ status, console: text ? [text] : [], exitCode, options: null, files: [] })
 
-  async function step(command: CommandSpec['command'], status: ExecutionAnswer['status'], isLoud = true): Promise<number> {
+  async function step(
+    command: CommandSpec['command'],
+    status: ExecutionAnswer['status'],
+    isLoud = true,
+  ): Promise<number> {
     const spec = { command, timeoutSeconds: COMMAND_SECONDS }
     const { exitCode, reason } = await runAloud(api, session.id, {
       spec,

@@ -53,7 +53,9 @@ export function parseInput<T extends z.ZodType>(schema: T, value: unknown): z.ou
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   const where = issue?.path.join('.') ?? ''
-  throw new AppError('bad_request', { why: `${where === '' ? 'The request' : where}: ${issue?.message ?? 'is not valid'}` })
+  throw new AppError('bad_request', {
+    why: `${where === '' ? 'The request' : where}: ${issue?.message ?? 'is not valid'}`,
+  })
 }
 
 function withoutNulls(value: unknown): unknown {

@@ -116,7 +116,9 @@ function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
 function readKind(type: string): 'interactive' | 'batch' {
   const kind = type.toLowerCase()
   if (kind === 'interactive' || kind === 'batch') return kind
-  throw new AppError('bad_request', { why: `type: Berth has no sessions of the type "${type.slice(0, 32)}", but interactive and batch.` })
+  throw new AppError('bad_request', {
+    why: `type: Berth has no sessions of the type "${type.slice(0, 32)}", but interactive and batch.`,
+  })
 }
 
 /** Clients that know priorities send 10 for the usual one, of 0 to 100. */

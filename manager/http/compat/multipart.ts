@@ -32,7 +32,8 @@ export function readForm(body: Buffer, contentType: string): FormFile[] {
     const head = body.subarray(start, headEnd).toString()
     const name = /filename="((?:[^"\\]|\\.)*)"/i.exec(head)?.[1]?.replaceAll(/\\(.)/g, '$1')
     const field = /[; ]name="((?:[^"\\]|\\.)*)"/i.exec(head)?.[1] ?? ''
-    if (files.length >= MOST_FILES) throw new AppError('bad_request', { why: `Send at most ${MOST_FILES} files at once.` })
+    if (files.length >= MOST_FILES)
+      throw new AppError('bad_request', { why: `Send at most ${MOST_FILES} files at once.` })
     if (name !== undefined) files.push({ field, name: decoded(name), bytes: body.subarray(headEnd + 4, next) })
     at = next + 2
   }
@@ -48,4 +49,5 @@ function decoded(name: string): string {
   }
 }
 
-const malformed = () => new AppError('bad_request', { why: 'The body must be a form with files (multipart/form-data).' })
+const malformed = () =>
+  new AppError('bad_request', { why: 'The body must be a form with files (multipart/form-data).' })

@@ -69,7 +69,13 @@ export function createOwnCalls(deps: OwnCallsDeps): OwnCalls {
   const api = createClient({
     baseUrl: '',
     async fetch(path, { method, headers, body, signal }) {
-      const answer = await open({ method, path, headers, body, signal: (signal as AbortSignal | undefined) ?? deps.signal })
+      const answer = await open({
+        method,
+        path,
+        headers,
+        body,
+        signal: (signal as AbortSignal | undefined) ?? deps.signal,
+      })
       const text = await textOf(answer)
       return {
         status: answer.statusCode ?? 500,

@@ -23,14 +23,20 @@ export async function runToEnd(api: ApiClient, id: SessionId, spec: CommandSpec)
 export async function runOrFail(api: ApiClient, id: SessionId, spec: CommandSpec): Promise<string> {
   const { exitCode, stdout, stderr } = await runToEnd(api, id, spec)
   if (exitCode === 0) return stdout
-  throw new AppError('bad_request', { why: stderr.trim().slice(0, 300) || `The command ended with ${exitCode ?? 'no exit code'}.` })
+  throw new AppError('bad_request', {
+    why: stderr.trim().slice(0, 300) || `The command ended with ${exitCode ?? 'no exit code'}.`,
+  })
 }
 
 /** Runs a command and passes its output on as it comes. @returns its end */
 export async function runAloud(
   api: ApiClient,
   id: SessionId,
-  { spec, say, signal }: {
+  {
+    spec,
+    say,
+    signal,
+  }: {
     spec: CommandSpec
     say: (stream: 'stdout' | 'stderr', text: string) => void
     signal: AbortSignal
@@ -42,15 +48,17 @@ export async function runAloud(
   signal.addEventListener('abort', kill, { once: true })
   try {
     if (signal.aborted) kill()
-    await Promise.all((['stdout', 'stderr'] as const).map(async stream => {
-      let offset = 0
-      for (let ended = false; !ended; ) {
-        const part = await api.readCommandOutput({ params, query: { stream, offset, waitSeconds: WAIT_SECONDS } })
-        if (part.text !== '') say(stream, part.text)
-        offset = part.next
-        ended = part.ended
-      }
-    }))
+    await Promise.all(
+      (['stdout', 'stderr'] as const).map(async stream => {
+        let offset = 0
+        for (let ended = false; !ended;) {
+          const part = await api.readCommandOutput({ params, query: { stream, offset, waitSeconds: WAIT_SECONDS } })
+          if (part.text !== '') say(stream, part.text)
+          offset = part.next
+          ended = part.ended
+        }
+      }),
+    )
     const { exitCode, reason } = await api.getCommand({ params, query: { waitSeconds: WAIT_SECONDS } })
     return { exitCode, reason: reason ?? 'lost' }
   } finally {

@@ -69,7 +69,7 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
     genReqId: () => newUuid(),
     return503OnClosing: true,
     frameworkErrors: (error, _request, reply) => void sendOriginalProblem(reply, toAppError(error)),
-    clientErrorHandler: (_error, socket) => hangUp(socket as Socket, rawProblem(new AppError('bad_request'))),
+    clientErrorHandler: (_error, socket) => hangUp(socket, rawProblem(new AppError('bad_request'))),
   })
   const rules = createOriginRules({ port: () => portOf(app), allowed: deps.allowedHosts })
   const unproven = createUnprovenConnections<Socket>(Math.min(256, Math.floor(deps.descriptors / 16)))
@@ -95,7 +95,10 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
   app.setNotFoundHandler((request, reply) => {
     requireProtected(request.raw)
     const path = request.url.split('?')[0] ?? '/'
-    return sendOriginalProblem(reply, new NotOffered(`Berth has no counterpart of ${request.method} ${path.slice(0, 200)}.`))
+    return sendOriginalProblem(
+      reply,
+      new NotOffered(`Berth has no counterpart of ${request.method} ${path.slice(0, 200)}.`),
+    )
   })
 
   const callsFor = (request: IncomingMessage, sender: Sender, signal?: AbortSignal): OwnCalls =>
@@ -132,9 +135,9 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
         reply.raw.once('finish', () => deadlines.restore(request.raw))
       },
     })
-    if (reply.sent) return reply
-    if (value === undefined) return reply.code(204).send()
-    return reply.type('application/json; charset=utf-8').send(JSON.stringify(value))
+    if (reply.sent) return await reply
+    if (value !== undefined) return await reply.type('application/json; charset=utf-8').send(JSON.stringify(value))
+    return await reply.code(204).send()
   }
 
   async function senderOf(route: CompatRoute, request: IncomingMessage): Promise<Sender> {
@@ -166,7 +169,7 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
       } catch (error) {
         const known = toAppError(error)
         if (known.code === 'internal') log.error({ err: error, road: 'backend.ai' }, 'upgrade failed')
-        hangUp(socket as Socket, rawProblem(known))
+        hangUp(socket, rawProblem(known))
       }
     })()
   })

@@ -44,7 +44,11 @@ export function tellFolder(folder: Folder, callerId: string) {
 }
 
 /** Rights as `ls -l` writes them: Berth knows only whether a file may be run, and whether it is its owner's alone. */
-export function modeText({ kind, executable, ownerOnly }: Pick<FileEntry, 'kind' | 'executable' | 'ownerOnly'>): string {
+export function modeText({
+  kind,
+  executable,
+  ownerOnly,
+}: Pick<FileEntry, 'kind' | 'executable' | 'ownerOnly'>): string {
   const type = { directory: 'd', link: 'l', file: '-', other: '-' }[kind]
   const isRunnable = executable || kind === 'directory'
   const own = isRunnable ? 'rwx' : 'rw-'

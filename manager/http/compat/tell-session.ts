@@ -148,7 +148,10 @@ export function tellStats({ stats, requested }: Pick<Session, 'stats' | 'request
 }
 
 /** The times at which a session first had each state. */
-export function tellHistory(session: Pick<Session, 'createdAt'>, events: readonly SessionEvent[]): Record<string, string> {
+export function tellHistory(
+  session: Pick<Session, 'createdAt'>,
+  events: readonly SessionEvent[],
+): Record<string, string> {
   const times: Record<string, string> = { PENDING: session.createdAt }
   for (const { at, to } of events) times[to] ??= at
   return times

@@ -25,7 +25,8 @@ const dotfile = { path: '.vimrc', data: 'set nu', permission: '644' }
 describe('a signature', () => {
   test('it is accepted once, also with another body', async () => {
     const headers = client.sign('POST', DOTFILES, { body: dotfile })
-    const send = (body: object) => rawRequest(`http://127.0.0.1:${client.port}${DOTFILES}`, { method: 'POST', headers, body })
+    const send = (body: object) =>
+      rawRequest(`http://127.0.0.1:${client.port}${DOTFILES}`, { method: 'POST', headers, body })
     expect(await send(dotfile)).toMatchObject({ status: 200 })
     const again = await send({ ...dotfile, path: '.evil' })
     expect(again).toMatchObject({ status: 401, json: { error_code: 'signature_replayed' } })
@@ -37,11 +38,14 @@ describe('a signature', () => {
     ['another method', { method: 'PATCH' }],
     ['another path', { path: '/folders' }],
     ['another query', { path: `${DOTFILES}?path=.vimrc` }],
-  ])('it is refused with %s', async (_what, { method = 'POST', path = DOTFILES }: { method?: string; path?: string }) => {
-    const headers = client.sign('POST', DOTFILES, { body: dotfile })
-    const reply = await rawRequest(`http://127.0.0.1:${client.port}${path}`, { method, headers, body: dotfile })
-    expect(reply).toMatchObject({ status: 401, json: { error_code: 'signature_invalid' } })
-  })
+  ])(
+    'it is refused with %s',
+    async (_what, { method = 'POST', path = DOTFILES }: { method?: string; path?: string }) => {
+      const headers = client.sign('POST', DOTFILES, { body: dotfile })
+      const reply = await rawRequest(`http://127.0.0.1:${client.port}${path}`, { method, headers, body: dotfile })
+      expect(reply).toMatchObject({ status: 401, json: { error_code: 'signature_invalid' } })
+    },
+  )
 
   test('a clock that is 20 minutes off is told by how much, and what the time is', async () => {
     for (const minutes of [-20, 20]) {
@@ -63,14 +67,20 @@ describe('a signature', () => {
     const theirs = compatClient(client.port, other)
     expect((await theirs.send('GET', '/folders')).status).toBe(200)
     await owner.updateKeypair({ params: { accessKey: other.accessKey }, body: { active: false } })
-    expect(await theirs.send('GET', '/folders')).toMatchObject({ status: 401, json: { error_code: 'keypair_inactive' } })
+    expect(await theirs.send('GET', '/folders')).toMatchObject({
+      status: 401,
+      json: { error_code: 'keypair_inactive' },
+    })
   })
 })
 
 describe('the road of a request', () => {
   test('a wrong Host and a page of another site are refused', async () => {
     const host = 'evil.example.org'
-    expect(await client.send('GET', '/folders', { host })).toMatchObject({ status: 403, json: { error_code: 'forbidden' } })
+    expect(await client.send('GET', '/folders', { host })).toMatchObject({
+      status: 403,
+      json: { error_code: 'forbidden' },
+    })
     const headers = { origin: 'https://evil.example.org' }
     expect(await client.send('GET', '/folders', { headers })).toMatchObject({ status: 403 })
   })
@@ -82,7 +92,10 @@ describe('the road of a request', () => {
     const reply = await rawRequest(url, { headers: forwarded })
     expect(reply).toMatchObject({ status: 403 })
     expect(reply.json?.title).toContain('BERTH_TRUSTED_PROXIES')
-    expect(await rawRequest(url, { headers })).toMatchObject({ status: 401, json: { error_code: 'signature_replayed' } })
+    expect(await rawRequest(url, { headers })).toMatchObject({
+      status: 401,
+      json: { error_code: 'signature_replayed' },
+    })
   })
 
   test('in web mode too, and a password is not even read', async () => {
@@ -105,7 +118,10 @@ describe('the road of a request', () => {
   test('the audit log says by which road a change came', async () => {
     await client.send('POST', '/folders', { body: { name: 'logged' } })
     const { items } = await admin.listAuditLog({ query: { action: 'createFolder', limit: 1 } })
-    expect(items[0]).toMatchObject({ actor: 'owner@example.org', detail: { road: 'backend.ai', keypair: keypair.accessKey } })
+    expect(items[0]).toMatchObject({
+      actor: 'owner@example.org',
+      detail: { road: 'backend.ai', keypair: keypair.accessKey },
+    })
   })
 })
 
@@ -121,12 +137,25 @@ describe('a hostile request', () => {
       expect(await client.send('POST', DOTFILES, { body }), body.slice(0, 10)).toMatchObject({ status: 400 })
   })
 
-  const deep = (levels: number) => `query { compute_session_list(limit: 1, offset: 0) ${'{ items { containers '.repeat(levels)} { id } ${'} }'.repeat(levels)} }`
+  const deep = (levels: number) =>
+    `query { compute_session_list(limit: 1, offset: 0) ${'{ items { containers '.repeat(levels)} { id } ${'} }'.repeat(levels)} }`
   test.each([
-    ['aliases', `query { ${Array.from({ length: 200 }, (_, at) => `a${at}: images { name }`).join(' ')} }`, 'at most 4'],
-    ['fields', `query { images { ${Array.from({ length: 400 }, (_, at) => `f${at}: name`).join(' ')} } }`, '300 fields'],
+    [
+      'aliases',
+      `query { ${Array.from({ length: 200 }, (_, at) => `a${at}: images { name }`).join(' ')} }`,
+      'at most 4',
+    ],
+    [
+      'fields',
+      `query { images { ${Array.from({ length: 400 }, (_, at) => `f${at}: name`).join(' ')} } }`,
+      '300 fields',
+    ],
     ['depth', deep(8), 'levels deep'],
-    ['fragments', 'query { ...a } fragment a on Query { ...b ...b ...b } fragment b on Query { ...a }', 'contains itself'],
+    [
+      'fragments',
+      'query { ...a } fragment a on Query { ...b ...b ...b } fragment b on Query { ...a }',
+      'contains itself',
+    ],
     [
       'powers',
       `query { images { ...f0 } } ${Array.from({ length: 5 }, (_, at) => `fragment f${at} on Image { ${`...f${at + 1} `.repeat(20)} }`).join(' ')} fragment f5 on Image { name }`,
@@ -146,14 +175,19 @@ describe('a hostile request', () => {
   test('GraphQL gives nobody more than the API: lists of administrators are refused, and secret keys are empty', async () => {
     const reply = await client.send('POST', '/admin/gql', { body: { query: 'query { agents { id } }' } })
     expect(reply).toMatchObject({ status: 200, json: { errors: [{ extensions: { code: 'forbidden' } }] } })
-    const list = await client.gql('query { keypair_list(limit: 10, offset: 0) { items { access_key secret_key } total_count } }')
+    const list = await client.gql(
+      'query { keypair_list(limit: 10, offset: 0) { items { access_key secret_key } total_count } }',
+    )
     expect(JSON.stringify(list)).not.toContain(keypair.secretKey)
     expect(list).toMatchObject({ keypair_list: { items: [{ secret_key: '' }, { secret_key: '' }].slice(0, 2) } })
   })
 
   test('a token of an upload is none of another text', async () => {
     for (const token of ['x', 'a'.repeat(500), '']) {
-      const reply = await rawRequest(`http://127.0.0.1:${client.port}/storage/upload?token=${token}`, { method: 'PATCH', body: 'x' })
+      const reply = await rawRequest(`http://127.0.0.1:${client.port}/storage/upload?token=${token}`, {
+        method: 'PATCH',
+        body: 'x',
+      })
       expect(reply).toMatchObject({ status: 404, json: { error_code: 'upload_not_found' } })
     }
   })
@@ -172,7 +206,9 @@ describe('the switch', () => {
 
   test('a port that is taken is refused, and the one before stays', async () => {
     const taken = Number(new URL(manager.url).port)
-    await expect(admin.updateSettings({ body: { backendAiPort: taken } })).rejects.toMatchObject({ code: 'bad_request' })
+    await expect(admin.updateSettings({ body: { backendAiPort: taken } })).rejects.toMatchObject({
+      code: 'bad_request',
+    })
     expect(await client.send('GET', '/')).toMatchObject({ status: 200 })
   })
 })

@@ -1,6 +1,6 @@
 import { AppError } from '#manager/contract'
 
-/** What lists of the original take. */
+/** Arguments of the lists of the original. */
 export interface ListArguments {
   readonly limit: number
   readonly offset: number
@@ -30,7 +30,10 @@ export async function readSlice<T>(
   let cursor: string | undefined
   let total = 0
   do {
-    const page = await read({ limit: Math.max(1, Math.min(PAGE, end - items.length)), ...(cursor === undefined ? {} : { cursor }) })
+    const page = await read({
+      limit: Math.max(1, Math.min(PAGE, end - items.length)),
+      ...(cursor === undefined ? {} : { cursor }),
+    })
     items.push(...page.items)
     total = page.total
     cursor = page.nextCursor ?? undefined
@@ -45,7 +48,8 @@ export function sliceOf<T>(all: readonly T[], { limit, offset }: Pick<ListArgume
 }
 
 function checkSlice({ limit, offset }: Pick<ListArguments, 'limit' | 'offset'>): void {
-  if (limit < 0 || limit > MOST_ITEMS) throw new AppError('bad_request', { why: `limit: must be from 0 to ${MOST_ITEMS}.` })
+  if (limit < 0 || limit > MOST_ITEMS)
+    throw new AppError('bad_request', { why: `limit: must be from 0 to ${MOST_ITEMS}.` })
   if (offset < 0 || offset + limit > MOST_OFFSET)
     throw new AppError('bad_request', { why: `offset: lists reach up to their item ${MOST_OFFSET}. Narrow the list.` })
 }
@@ -56,12 +60,16 @@ function checkSlice({ limit, offset }: Pick<ListArguments, 'limit' | 'offset'>):
  * @param keys of Berth by those of the original
  * @throws AppError `bad_request` for another key
  */
-export function readOrder(order: string | null | undefined, keys: Readonly<Record<string, string>>): string | undefined {
+export function readOrder(
+  order: string | null | undefined,
+  keys: Readonly<Record<string, string>>,
+): string | undefined {
   const [first = ''] = (order ?? '').split(',')
   if (first.trim() === '') return undefined
   const [, sign, key = ''] = /^\s*([+-]?)\s*(\w{1,64})\s*$/.exec(first) ?? []
   const own = keys[key]
-  if (own === undefined) throw new AppError('bad_request', { why: `order: Berth sorts by ${Object.keys(keys).join(', ')} here.` })
+  if (own === undefined)
+    throw new AppError('bad_request', { why: `order: Berth sorts by ${Object.keys(keys).join(', ')} here.` })
   return (sign === '-' ? '-' : '') + own
 }
 
@@ -71,14 +79,20 @@ export function readOrder(order: string | null | undefined, keys: Readonly<Recor
  * @param fields that may be named
  * @throws AppError `bad_request` for anything else
  */
-export function readFilter(filter: string | null | undefined, fields: readonly string[]): Readonly<Record<string, string>> {
+export function readFilter(
+  filter: string | null | undefined,
+  fields: readonly string[],
+): Readonly<Record<string, string>> {
   const found: Record<string, string> = {}
   const text = (filter ?? '').slice(0, 2_000).trim()
   if (text === '') return found
   for (const part of text.split('&')) {
-    const [, field = '', value = ''] = /^\s*\(?\s*(\w{1,64})\s*(?:==|ilike|like)\s*"([^"]{0,254})"\s*\)?\s*$/.exec(part) ?? []
+    const [, field = '', value = ''] =
+      /^\s*\(?\s*(\w{1,64})\s*(?:==|ilike|like)\s*"([^"]{0,254})"\s*\)?\s*$/.exec(part) ?? []
     if (!fields.includes(field))
-      throw new AppError('bad_request', { why: `filter: Berth takes ${fields.map(name => `${name} == "…"`).join(' and ')} here.` })
+      throw new AppError('bad_request', {
+        why: `filter: Berth takes ${fields.map(name => `${name} == "…"`).join(' and ')} here.`,
+      })
     found[field] = value.replaceAll('%', '')
   }
   return found

@@ -45,7 +45,10 @@ interface UserListArguments extends Partial<ListArguments> {
 /** Resolvers of the queries. Each asks the API as the sender, which decides what the sender sees. */
 export const QUERIES = {
   keypair: ownKeypair,
-  async keypair_list(args: ListArguments & { email?: string | null; is_active?: boolean | null }, { calls: { api } }: GraphqlContext) {
+  async keypair_list(
+    args: ListArguments & { email?: string | null; is_active?: boolean | null },
+    { calls: { api } }: GraphqlContext,
+  ) {
     const order = { access_key: 'key', email: 'email', created_at: 'created', last_used: 'used', rate_limit: 'rate' }
     const { email = args.email, access_key } = readFilter(args.filter, ['email', 'access_key'])
     const sort = readOrder(args.order, order)
@@ -53,7 +56,12 @@ export const QUERIES = {
     const admin = await isAdmin(api)
     const page = await readSlice(args, part =>
       api.listKeypairs({
-        query: { ...part, ...flag('active', args.is_active), ...(search ? { search } : {}), ...(sort ? { sort: sort as never } : {}) },
+        query: {
+          ...part,
+          ...flag('active', args.is_active),
+          ...(search ? { search } : {}),
+          ...(sort ? { sort: sort as never } : {}),
+        },
       }),
     )
     return { ...page, items: page.items.map(item => tellKeypair(item, { isAdmin: admin })) }
@@ -62,7 +70,10 @@ export const QUERIES = {
     return (await QUERIES.keypair_list({ limit: 1_000, offset: 0, ...args }, context)).items
   },
 
-  async compute_session({ id, sess_id }: { id?: string | null; sess_id?: string | null }, { calls: { api } }: GraphqlContext) {
+  async compute_session(
+    { id, sess_id }: { id?: string | null; sess_id?: string | null },
+    { calls: { api } }: GraphqlContext,
+  ) {
     return orNull('session_not_found', async () => tellSession(await findSession(api, id ?? sess_id ?? '')))
   },
   compute_session_list: sessionList,
@@ -77,7 +88,10 @@ export const QUERIES = {
   },
   agents: async (args: { scaling_group?: string | null; status?: string | null }, { calls: { api } }: GraphqlContext) =>
     (await agentsOf(api, args)).map(tellAgent),
-  async agent_list(args: ListArguments & { scaling_group?: string | null; status?: string | null }, { calls: { api } }: GraphqlContext) {
+  async agent_list(
+    args: ListArguments & { scaling_group?: string | null; status?: string | null },
+    { calls: { api } }: GraphqlContext,
+  ) {
     const page = sliceOf(await agentsOf(api, args), args)
     return { ...page, items: page.items.map(tellAgent) }
   },
@@ -106,7 +120,8 @@ export const QUERIES = {
   async group({ id }: { id: string }, { calls: { api } }: GraphqlContext) {
     return (await groupsOf(api)).find(group => group.id === id) ?? null
   },
-  groups: (args: { domain_name?: string | null; is_active?: boolean | null }, { calls: { api } }: GraphqlContext) => groupsOf(api, args),
+  groups: (args: { domain_name?: string | null; is_active?: boolean | null }, { calls: { api } }: GraphqlContext) =>
+    groupsOf(api, args),
   groups_by_name: async (args: { name: string; domain_name?: string | null }, { calls: { api } }: GraphqlContext) =>
     (await groupsOf(api, args)).filter(({ name }) => name === args.name),
   async domain({ name }: Named, { calls: { api } }: GraphqlContext) {
@@ -127,10 +142,14 @@ export const QUERIES = {
     return preset ? tellPreset(preset) : null
   },
 
-  scaling_groups: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) => scalingGroupsOf(api, args),
-  scaling_groups_for_domain: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) => scalingGroupsOf(api, args),
-  scaling_groups_for_user_group: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) => scalingGroupsOf(api, args),
-  scaling_groups_for_keypair: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) => scalingGroupsOf(api, args),
+  scaling_groups: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) =>
+    scalingGroupsOf(api, args),
+  scaling_groups_for_domain: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) =>
+    scalingGroupsOf(api, args),
+  scaling_groups_for_user_group: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) =>
+    scalingGroupsOf(api, args),
+  scaling_groups_for_keypair: (args: { is_active?: boolean | null }, { calls: { api } }: GraphqlContext) =>
+    scalingGroupsOf(api, args),
   async scaling_group({ name }: Named, { calls: { api } }: GraphqlContext) {
     return (await scalingGroupsOf(api, {})).find(group => group.name === name) ?? null
   },
@@ -146,7 +165,7 @@ export const QUERIES = {
 const flag = <K extends string>(key: K, value: boolean | null | undefined) =>
   (value == null ? {} : { [key]: String(value) }) as Partial<Record<K, string>>
 
-/** What the original answers with null instead of an error: one thing that is not there. */
+/** One thing: the original answers null instead of an error if it is not there. */
 async function orNull<T>(code: string, read: () => Promise<T>): Promise<T | null> {
   try {
     return await read()
@@ -173,7 +192,15 @@ async function ownKeypair({ access_key }: { access_key?: string | null }, { call
   const { items } = await api.listKeypairs({ query: { owner: user.id, limit: 100 } })
   const own = items.find(({ active }) => active)
   if (own) return tellKeypair(own, { isAdmin: isOwner, projects })
-  return { user_id: user.email, user: user.id, access_key: '', secret_key: '', is_active: false, is_admin: isOwner, projects }
+  return {
+    user_id: user.email,
+    user: user.id,
+    access_key: '',
+    secret_key: '',
+    is_active: false,
+    is_admin: isOwner,
+    projects,
+  }
 }
 
 const isStatus = (name: string): name is SessionStatus => (SESSION_STATUSES as readonly string[]).includes(name)
@@ -188,7 +215,13 @@ async function sessionList(args: SessionListArguments, { calls: { api }, sender 
   if (names.length > 0 && status.length === 0) return { items: [], total_count: 0 }
   const key = args.access_key
   const isOwn = key != null && (sender.kind !== 'keypair' || key === sender.accessKey)
-  const sort = readOrder(args.order, { name: 'name', status: 'status', created_at: 'created', terminated_at: 'ended', image: 'image' })
+  const sort = readOrder(args.order, {
+    name: 'name',
+    status: 'status',
+    created_at: 'created',
+    terminated_at: 'ended',
+    image: 'image',
+  })
   const { name } = readFilter(args.filter, ['name'])
   const group = args.group_id ?? args.project_id
   const page = await readSlice<Session>(args, part =>
@@ -196,7 +229,7 @@ async function sessionList(args: SessionListArguments, { calls: { api }, sender 
       query: {
         ...part,
         ...(status.length > 0 ? { status: status.join(',') } : {}),
-        ...(isOwn ? { mine: 'true' } : key == null ? {} : { accessKey: key as never }),
+        ...(isOwn ? { mine: 'true' } : key == null ? {} : { accessKey: key }),
         ...(group == null ? {} : { group: readGroup(group) }),
         ...(args.domain_name == null ? {} : { domain: args.domain_name }),
         ...(name === undefined ? {} : { search: name }),
@@ -223,7 +256,10 @@ async function folderList(args: ListArguments & { group_id?: string | null }, { 
   return sliceOf(all, args)
 }
 
-async function agentsOf(api: ApiClient, { scaling_group, status }: { scaling_group?: string | null; status?: string | null }) {
+async function agentsOf(
+  api: ApiClient,
+  { scaling_group, status }: { scaling_group?: string | null; status?: string | null },
+) {
   const { items } = await api.listAgents()
   const wanted = { ALIVE: 'CONNECTED', LOST: 'LOST', TERMINATED: 'REVOKED' }[status?.toUpperCase() ?? 'ALIVE']
   return items.filter(
@@ -233,7 +269,13 @@ async function agentsOf(api: ApiClient, { scaling_group, status }: { scaling_gro
 
 async function userList(api: ApiClient, args: ListArguments & UserListArguments) {
   const { email, username } = readFilter(args.filter, ['email', 'username', 'full_name'])
-  const sort = readOrder(args.order, { email: 'email', username: 'email', full_name: 'name', created_at: 'created', role: 'role' })
+  const sort = readOrder(args.order, {
+    email: 'email',
+    username: 'email',
+    full_name: 'name',
+    created_at: 'created',
+    role: 'role',
+  })
   const active = args.is_active ?? (args.status == null ? undefined : args.status.toLowerCase() === 'active')
   const search = email ?? username
   const page = await readSlice(args, part =>
@@ -255,9 +297,14 @@ async function hostNames(api: ApiClient): Promise<string[]> {
   return (await api.listStorageHosts()).items.map(({ name }) => name)
 }
 
-async function groupsOf(api: ApiClient, { domain_name, is_active }: { domain_name?: string | null; is_active?: boolean | null } = {}) {
+async function groupsOf(
+  api: ApiClient,
+  { domain_name, is_active }: { domain_name?: string | null; is_active?: boolean | null } = {},
+) {
   const [{ items }, hosts] = await Promise.all([
-    api.listGroups({ query: { ...(domain_name == null ? {} : { domain: domain_name }), ...flag('active', is_active) } }),
+    api.listGroups({
+      query: { ...(domain_name == null ? {} : { domain: domain_name }), ...flag('active', is_active) },
+    }),
     hostNames(api),
   ])
   return items.map(group => tellGroup(group, hosts))
@@ -288,6 +335,8 @@ async function volumesOf(api: ApiClient) {
     capabilities: ['vfolder'],
     hardware_metadata: '{}',
     performance_metric: '{}',
-    usage: JSON.stringify(space ? { used_bytes: space.usedBytes, capacity_bytes: space.usedBytes + space.freeBytes } : {}),
+    usage: JSON.stringify(
+      space ? { used_bytes: space.usedBytes, capacity_bytes: space.usedBytes + space.freeBytes } : {},
+    ),
   }))
 }

@@ -6,7 +6,7 @@ import { MUTATIONS } from './mutations.ts'
 import { QUERIES } from './queries.ts'
 import { SCHEMA } from './schema.ts'
 
-/** What resolvers get. */
+/** Context of a query, which its resolvers get. */
 export interface GraphqlContext {
   readonly calls: OwnCalls
   readonly sender: Sender
@@ -39,7 +39,7 @@ export async function runGraphql(
   const { parse, validate, execute, schema, rules, GraphQLError } = await (loading ??= load())
   let document
   try {
-    document = parse(query, { maxTokens: QUERY_LIMITS.tokens, noLocation: true })
+    document = parse(query, { maxLexicalTokens: QUERY_LIMITS.tokens, noLocation: true })
   } catch (error) {
     if (error instanceof GraphQLError) throw new AppError('bad_request', { why: error.message.slice(0, 300) })
     throw error

@@ -20,7 +20,10 @@ const BERTH_ROLES: Readonly<Record<string, Role>> = { user: 'user', admin: 'doma
 export const readRole = (role: string): Role | undefined => BERTH_ROLES[role.toLowerCase()]
 
 /** The secret key is in no answer: Berth shows it once, to the person who makes the keypair. */
-export function tellKeypair(keypair: Keypair, { isAdmin, projects = [] }: { isAdmin: boolean; projects?: readonly string[] }) {
+export function tellKeypair(
+  keypair: Keypair,
+  { isAdmin, projects = [] }: { isAdmin: boolean; projects?: readonly string[] },
+) {
   return {
     id: keypair.accessKey,
     user_id: keypair.email,
@@ -93,8 +96,16 @@ export function tellDomain(domain: Domain, hosts: readonly string[]) {
   }
 }
 
-const RIGHTS = ['create-vfolder', 'modify-vfolder', 'delete-vfolder', 'mount-in-session', 'upload-file', 'download-file']
-const hostRights = (hosts: readonly string[]): string => JSON.stringify(Object.fromEntries(hosts.map(host => [host, RIGHTS])))
+const RIGHTS = [
+  'create-vfolder',
+  'modify-vfolder',
+  'delete-vfolder',
+  'mount-in-session',
+  'upload-file',
+  'download-file',
+]
+const hostRights = (hosts: readonly string[]): string =>
+  JSON.stringify(Object.fromEntries(hosts.map(host => [host, RIGHTS])))
 
 export function tellPolicy(policy: ResourcePolicy, hosts: readonly string[]) {
   return {
@@ -131,7 +142,10 @@ export function tellScalingGroup(group: ResourceGroup) {
     driver: group.engine === 'berth' ? 'static' : group.engine,
     driver_opts: '{}',
     scheduler: group.sequencer,
-    scheduler_opts: JSON.stringify({ allowed_session_types: ['interactive', 'batch'], agent_selection_strategy: group.selector }),
+    scheduler_opts: JSON.stringify({
+      allowed_session_types: ['interactive', 'batch'],
+      agent_selection_strategy: group.selector,
+    }),
     use_host_network: false,
   }
 }
@@ -165,10 +179,15 @@ export function tellImage(image: Image) {
   }
 }
 
-/** What `live_stat` has for a host: clients read its `node`, which has no figures of its own in Berth. */
+/** Value of `live_stat` of a host: clients read its `node`, which has no figures of its own in Berth. */
 const NO_FIGURES = JSON.stringify({ node: {}, devices: {} })
 
-export function tellAgent(agent: Pick<Agent, 'id' | 'name' | 'status' | 'resourceGroup' | 'schedulable' | 'capacity' | 'occupied' | 'version' | 'lastSeenAt'>) {
+export function tellAgent(
+  agent: Pick<
+    Agent,
+    'id' | 'name' | 'status' | 'resourceGroup' | 'schedulable' | 'capacity' | 'occupied' | 'version' | 'lastSeenAt'
+  >,
+) {
   return {
     id: agent.name,
     status: { CONNECTED: 'ALIVE', LOST: 'LOST', REVOKED: 'TERMINATED' }[agent.status],

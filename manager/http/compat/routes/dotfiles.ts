@@ -16,7 +16,11 @@ export const DOTFILE_ROUTES: readonly CompatRoute[] = [
   { method: 'POST', path: '/user-config/dotfiles', handle: put },
   { method: 'PATCH', path: '/user-config/dotfiles', handle: put },
   { method: 'DELETE', path: '/user-config/dotfiles', handle: remove },
-  { method: 'GET', path: '/user-config/bootstrap-script', handle: async ({ api }) => (await api.getBootstrapScript()).script },
+  {
+    method: 'GET',
+    path: '/user-config/bootstrap-script',
+    handle: async ({ api }) => (await api.getBootstrapScript()).script,
+  },
 ]
 
 const tell = ({ path, mode, content }: Dotfile) => ({ path, permission: mode, perm: mode, data: content })

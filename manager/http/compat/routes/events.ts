@@ -1,7 +1,16 @@
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { AppError, isAppError, isFinished, type Session, SessionId, type SessionStatus, type Task, TaskId } from '#manager/contract'
+import {
+  AppError,
+  isAppError,
+  isFinished,
+  type Session,
+  SessionId,
+  type SessionStatus,
+  type Task,
+  TaskId,
+} from '#manager/contract'
 import { findSession } from '../find.ts'
 import { readInput } from '../input.ts'
 import { type CompatContext, type CompatRoute } from '../route.ts'
@@ -118,7 +127,7 @@ async function taskEvents(context: CompatContext): Promise<undefined> {
   begin(context)
   const tell = (event: string, message: string, progress: number) =>
     send(context, event, { task_id, bgtask_id: task_id, current_progress: progress, total_progress: 1, message })
-  for (let isOver = false; !isOver && !signal.aborted; ) {
+  for (let isOver = false; !isOver && !signal.aborted;) {
     const task = await look()
     isOver = task?.status !== 'running'
     if (task && isOver && task.status !== 'done') tell(ENDS[task.status], task.error?.message ?? '', 0)

@@ -32,7 +32,7 @@ const PAGE = 1_000
 const TOKEN_MS = 24 * 3_600_000
 const PURPOSE = 'compat-upload'
 
-/** What the token of an upload says, sealed: who uploads, and which upload of which folder. Rights are asked for with each request. */
+/** Content of the sealed token of an upload: who uploads, and which upload of which folder. Rights are asked for with each request. */
 const UploadTicket = z.object({
   sender: z.union([
     z.object({ kind: z.literal('keypair'), accessKey: z.string() }),
@@ -97,7 +97,11 @@ async function list(context: CompatContext): Promise<unknown> {
 async function mkdir(context: CompatContext): Promise<unknown> {
   const { path, parents, exist_ok } = await readInput(context.request, MkdirInput)
   const { id } = await folderOf(context)
-  const { success, failed } = await madeDirectories(context.api, { id, paths: [path].flat(), parents: parents || exist_ok })
+  const { success, failed } = await madeDirectories(context.api, {
+    id,
+    paths: [path].flat(),
+    parents: parents || exist_ok,
+  })
   const [first] = failed
   // Older clients make one, and look at the status only.
   if (typeof path === 'string' && first) throw first.error
@@ -156,7 +160,8 @@ async function deleteFiles(context: CompatContext): Promise<unknown> {
   if (!recursive) {
     for (const path of paths) {
       const { kind } = await context.api.getFile({ params: { id }, query: { path } })
-      if (kind === 'directory') throw new AppError('bad_request', { why: `${path} is a directory. Delete it with --recursive.` })
+      if (kind === 'directory')
+        throw new AppError('bad_request', { why: `${path} is a directory. Delete it with --recursive.` })
     }
   }
   await context.api.deleteFiles({ params: { id }, body: { paths } })
@@ -227,7 +232,9 @@ async function forwardUpload(box: SecretBox, context: CompatContext, method: 'HE
     path,
     headers: {
       'tus-resumable': TUS_VERSION,
-      ...(isData ? { 'content-type': TUS_CONTENT, 'upload-offset': request.headers['upload-offset']?.toString() ?? '0' } : {}),
+      ...(isData
+        ? { 'content-type': TUS_CONTENT, 'upload-offset': request.headers['upload-offset']?.toString() ?? '0' }
+        : {}),
     },
     ...(isData ? { body: request.body as Readable } : {}),
   })
@@ -254,14 +261,23 @@ async function requestDownload(context: CompatContext): Promise<unknown> {
   const wanted = plainPath(path ?? file ?? '')
   if (archive !== true) {
     const { kind } = await context.api.getFile({ params: { id }, query: { path: wanted } })
-    if (kind === 'directory') throw new AppError('bad_request', { why: `${wanted || 'The folder'} is a directory: ask for an archive.` })
+    if (kind === 'directory')
+      throw new AppError('bad_request', { why: `${wanted || 'The folder'} is a directory: ask for an archive.` })
   }
   const { url } = await context.api.createDownload({ params: { id }, body: { paths: [wanted] } })
   return { token: url.split('/').at(-1), url: addressOf(context.request, '/storage/download') }
 }
 
 /** Fields of the answer that a client of a download reads. */
-const PASSED = ['content-length', 'content-type', 'content-range', 'content-disposition', 'accept-ranges', 'etag', 'last-modified']
+const PASSED = [
+  'content-length',
+  'content-type',
+  'content-range',
+  'content-disposition',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+]
 
 async function download(context: CompatContext): Promise<undefined> {
   const { request, reply, calls, signal } = context

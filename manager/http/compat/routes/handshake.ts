@@ -10,7 +10,7 @@ const MANAGER_VERSION = '24.03.0'
 
 const version = () => Promise.resolve({ version: API_VERSION, manager: MANAGER_VERSION })
 
-/** What each command of a client asks first. */
+/** Requests that each command of a client sends first. */
 export const HANDSHAKE_ROUTES: readonly CompatRoute[] = [
   { method: 'GET', path: '/', open: true, handle: version },
   {
@@ -24,7 +24,8 @@ export const HANDSHAKE_ROUTES: readonly CompatRoute[] = [
   {
     method: 'GET',
     path: '/auth',
-    handle: ({ request }) => Promise.resolve({ authorized: 'yes', echo: (request.query as { echo?: string }).echo ?? '' }),
+    handle: ({ request }) =>
+      Promise.resolve({ authorized: 'yes', echo: (request.query as { echo?: string }).echo ?? '' }),
   },
   {
     method: 'GET',

@@ -16,7 +16,11 @@ export const RESOURCE_ROUTES: readonly CompatRoute[] = [
   { method: 'POST', path: '/resource/check-presets', handle: checkPresets },
   { method: 'POST', path: '/resource/recalculate-usage', handle: recalculate },
   { method: 'GET', path: '/scaling-groups', handle: scalingGroups },
-  { method: 'GET', path: '/scaling-groups/:group/wsproxy-version', handle: () => Promise.resolve({ wsproxy_version: 'v1' }) },
+  {
+    method: 'GET',
+    path: '/scaling-groups/:group/wsproxy-version',
+    handle: () => Promise.resolve({ wsproxy_version: 'v1' }),
+  },
   { method: 'GET', path: '/template/session', handle: templates },
   { method: 'GET', path: '/logs/error', handle: () => Promise.resolve({ logs: [], count: 0 }) },
 ]

@@ -43,7 +43,9 @@ async function list({ api, params, request }: CompatContext): Promise<unknown> {
   const text = await runOrFail(api, id, { command: ['sh', '-c', LIST, path === '' ? '.' : path] })
   const entries = text.split('\n').flatMap(line => {
     const [, size, mtime, mode, name] = /^(\d+)\|(\d+)\|(\S+)\|\.\/(.+)$/.exec(line) ?? []
-    return name === undefined ? [] : [{ filename: name, size: Number(size), mtime: Number(mtime), ctime: Number(mtime), mode }]
+    return name === undefined
+      ? []
+      : [{ filename: name, size: Number(size), mtime: Number(mtime), ctime: Number(mtime), mode }]
   })
   return { files: JSON.stringify(entries), folder_path: path, abspath: path, errors: '' }
 }
@@ -55,11 +57,15 @@ async function upload({ api, params, request }: CompatContext): Promise<undefine
   const { id } = await findSession(api, params.session ?? '')
   const files = readForm(await readBytes(request, UPLOAD_BYTES), request.headers['content-type'] ?? '')
   for (const { name, bytes } of files) {
-    if (!isPlainPath(name)) throw new AppError('path_invalid', { why: `"${name.slice(0, 100)}" is no path in the home.` })
+    if (!isPlainPath(name))
+      throw new AppError('path_invalid', { why: `"${name.slice(0, 100)}" is no path in the home.` })
     const pieces = Math.max(1, Math.ceil(bytes.length / PIECE_BYTES))
     for (let piece = 0; piece < pieces; piece++) {
       const part = bytes.subarray(piece * PIECE_BYTES, (piece + 1) * PIECE_BYTES)
-      await runOrFail(api, id, { command: ['sh', '-c', write(piece === 0 ? '>' : '>>'), name], stdin: part.toString('base64') })
+      await runOrFail(api, id, {
+        command: ['sh', '-c', write(piece === 0 ? '>' : '>>'), name],
+        stdin: part.toString('base64'),
+      })
     }
   }
 }
@@ -101,16 +107,30 @@ function readByTar(api: CompatContext['api'], id: SessionId, paths: readonly str
 }
 
 /** Runs a script that writes what is wanted to a file, whose name is `$0`, and reads that file piece by piece. */
-async function read(api: CompatContext['api'], id: SessionId, script: string, words: readonly string[]): Promise<Buffer> {
+async function read(
+  api: CompatContext['api'],
+  id: SessionId,
+  script: string,
+  words: readonly string[],
+): Promise<Buffer> {
   const scratch = `/tmp/.download-${randomUUID()}`
   try {
     await runOrFail(api, id, { command: ['sh', '-c', script, scratch, ...words], workingDirectory: SESSION_HOME })
     const size = Number((await runOrFail(api, id, { command: ['sh', '-c', 'wc -c <"$0"', scratch] })).trim())
     if (size > DOWNLOAD_BYTES)
-      throw new AppError('too_many_files', { why: `At most ${DOWNLOAD_BYTES / 2 ** 20} MiB come this way: use scp, sftp or a folder.` })
+      throw new AppError('too_many_files', {
+        why: `At most ${DOWNLOAD_BYTES / 2 ** 20} MiB come this way: use scp, sftp or a folder.`,
+      })
     const pieces: Buffer[] = []
     for (let at = 0; at < size; at += READ_BYTES) {
-      const command = ['sh', '-c', 'tail -c +"$1" -- "$0" | head -c "$2" | base64', scratch, String(at + 1), String(READ_BYTES)]
+      const command = [
+        'sh',
+        '-c',
+        'tail -c +"$1" -- "$0" | head -c "$2" | base64',
+        scratch,
+        String(at + 1),
+        String(READ_BYTES),
+      ]
       pieces.push(Buffer.from(await runOrFail(api, id, { command }), 'base64'))
     }
     return Buffer.concat(pieces)

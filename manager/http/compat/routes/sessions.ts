@@ -38,13 +38,16 @@ export const SESSION_ROUTES: readonly CompatRoute[] = [
   {
     method: 'POST',
     path: '/session/:session/rename',
-    handle: () => Promise.reject(new NotOffered('Berth does not rename sessions: tags and a note can be changed on the page.')),
+    handle: () =>
+      Promise.reject(new NotOffered('Berth does not rename sessions: tags and a note can be changed on the page.')),
   },
   {
     method: 'POST',
     path: '/session/:session',
     handle: () =>
-      Promise.reject(new NotOffered('Berth runs code by the WebSocket /stream/session/ID/execute only, as "run" does.')),
+      Promise.reject(
+        new NotOffered('Berth runs code by the WebSocket /stream/session/ID/execute only, as "run" does.'),
+      ),
   },
 ]
 
@@ -176,10 +179,14 @@ async function restart(context: CompatContext): Promise<undefined> {
   if (!isFinished(status)) {
     const ending = await api.deleteSession({ params: { id }, query: { why: 'It is started again.' } })
     const ended = await waitFor(api, ending, now => isFinished(now.status), { seconds: END_WAIT_SECONDS, signal })
-    if (!isFinished(ended.status)) throw new AppError('session_live', { why: `${name} does not end. Try again in a minute.` })
+    if (!isFinished(ended.status))
+      throw new AppError('session_live', { why: `${name} does not end. Try again in a minute.` })
   }
   const again = await api.restartSession({ params: { id } })
-  await waitFor(api, again, now => now.status === 'RUNNING' || isFinished(now.status), { seconds: END_WAIT_SECONDS, signal })
+  await waitFor(api, again, now => now.status === 'RUNNING' || isFinished(now.status), {
+    seconds: END_WAIT_SECONDS,
+    signal,
+  })
   return undefined
 }
 
@@ -198,11 +205,17 @@ async function commit(context: CompatContext): Promise<unknown> {
   const Input = Owned.extend({ filename: z.string().max(200).optional() })
   const { filename } = await readInput(context.request, Input)
   const session = await found(context)
-  const name = (filename ?? session.name).toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '') || 'session'
-  const tag = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '').toLowerCase()
+  const name =
+    (filename ?? session.name)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '') || 'session'
+  const tag = new Date()
+    .toISOString()
+    .replaceAll(/[-:]|\.\d+/g, '')
+    .toLowerCase()
   const owner = { id: session.ownerId, email: session.ownerEmail }
   const reference = `${sessionImagePrefix(owner)}${name.slice(0, 100)}:${tag}`
   await context.api.saveSession({ params: { id: session.id }, body: { reference } })
   return { status: 'ongoing', kernel: session.kernels[0]?.id ?? session.id, image: reference, bgtask_id: null }
 }
-

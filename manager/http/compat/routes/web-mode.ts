@@ -27,7 +27,13 @@ export const WEB_ROUTES: readonly CompatRoute[] = [
 async function signIn(context: CompatContext): Promise<unknown> {
   const { username, password, otp } = await readInput(context.request, LoginInput)
   try {
-    const body = { email: username, password, kind: 'token', label: 'Backend.AI client', ...(otp ? { totp: otp } : {}) } as const
+    const body = {
+      email: username,
+      password,
+      kind: 'token',
+      label: 'Backend.AI client',
+      ...(otp ? { totp: otp } : {}),
+    } as const
     const { token, ...me } = await context.api.login({ body })
     if (token === null) throw new AppError('login_failed')
     setCookie(context, token)
@@ -61,7 +67,7 @@ async function signOut(context: CompatContext): Promise<unknown> {
   return {}
 }
 
-/** What a client shows of the account. Its access key is the first one that is active; without one it is empty. */
+/** Account as a client shows it. Its access key is the first one that is active; without one it is empty. */
 async function accountOf({ calls }: CompatContext, token: string, { user }: Pick<Me, 'user'>) {
   const { api } = calls.as({ kind: 'token', token })
   const { items } = await api.listKeypairs({ query: { owner: user.id, limit: 100 } })
