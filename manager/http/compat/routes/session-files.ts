@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { AppError, isPlainPath, type SessionId, SESSION_HOME } from '#manager/contract'
+import { createOpenCounts } from '#base/open-counts'
+import { AppError, because, isPlainPath, type SessionId, SESSION_HOME } from '#manager/contract'
 import { findSession } from '../find.ts'
 import { readBytes, readInput } from '../input.ts'
 import { readForm } from '../multipart.ts'
@@ -17,6 +18,8 @@ const DownloadInput = z.object({
 /** A form holds files of at most a megabyte, and at most this altogether. */
 const UPLOAD_BYTES = 20 * 2 ** 20
 const DOWNLOAD_BYTES = 32 * 2 ** 20
+/** Up- and downloads at a time: each is in memory as a whole. */
+const MOST_AT_ONCE = 8
 /** A piece of a file in one command: in Base64 below the limit for its input, and for its output. */
 const PIECE_BYTES = 180 * 1024
 const READ_BYTES = 700 * 1024
@@ -53,8 +56,19 @@ async function list({ api, params, request }: CompatContext): Promise<unknown> {
 /** Appends a piece of Base64 from standard input to a file, which `>` or `>>` begins or continues. */
 const write = (to: '>' | '>>') => `mkdir -p -- "$(dirname -- "$0")" && base64 -d ${to}"$0"`
 
-async function upload({ api, params, request }: CompatContext): Promise<undefined> {
+const inMemory = createOpenCounts()
+
+/** @throws AppError `rate_limited` */
+function takeMemory(): Disposable {
+  const leave = inMemory.take('files', MOST_AT_ONCE)
+  if (leave) return { [Symbol.dispose]: leave }
+  throw new AppError('rate_limited', { ...because('calls_waiting'), retryAfterSeconds: 2 })
+}
+
+async function upload({ api, params, request, liftDeadline }: CompatContext): Promise<undefined> {
   const { id } = await findSession(api, params.session ?? '')
+  using _ = takeMemory()
+  liftDeadline()
   const files = readForm(await readBytes(request, UPLOAD_BYTES), request.headers['content-type'] ?? '')
   for (const { name, bytes } of files) {
     if (!isPlainPath(name))
@@ -74,6 +88,7 @@ async function upload({ api, params, request }: CompatContext): Promise<undefine
 async function download({ api, params, request, reply }: CompatContext): Promise<undefined> {
   const { files, file } = await readInput(request, DownloadInput)
   const { id } = await findSession(api, params.session ?? '')
+  using _ = takeMemory()
   const tar = await readByTar(api, id, [files ?? file ?? []].flat())
   const boundary = randomUUID()
   const head = `--${boundary}\r\nContent-Type: application/x-tar\r\nContent-Disposition: attachment; filename="download.tar"\r\nContent-Length: ${tar.length}\r\n\r\n`
@@ -86,6 +101,7 @@ async function downloadOne({ api, params, request, reply }: CompatContext): Prom
   const { id } = await findSession(api, params.session ?? '')
   const [path] = [file ?? files ?? []].flat()
   if (path === undefined) throw new AppError('bad_request', { why: 'file: name a file.' })
+  using _ = takeMemory()
   const bytes = await read(api, id, `cat -- "$1" >"$0"`, [path])
   await reply.type('application/octet-stream').send(bytes)
 }
