@@ -23,6 +23,8 @@ export interface StagedFiles {
   read(digest: string): ReturnType<typeof createReadStream>
   /** @param most bytes; undefined if the file is larger or absent */
   text(digest: string, most: number): Promise<string | undefined>
+  /** Removes the file that was arriving when the process was killed. */
+  removePartial(): Promise<void>
   remove(): Promise<void>
 }
 
@@ -87,6 +89,7 @@ export function openStagedFiles(directory: string): StagedFiles {
       const size = (await stat(pathOf(digest)).catch(() => undefined))?.size ?? Infinity
       return size <= most ? readFile(pathOf(digest), 'utf8') : undefined
     },
+    removePartial: () => rm(join(directory, PARTIAL), { force: true }),
     remove: () => rm(directory, { recursive: true, force: true }),
   }
 }

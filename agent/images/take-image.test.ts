@@ -359,6 +359,17 @@ test('a request that is cancelled closes the socket, and keeps the layers for th
   expect(await staged(stand)).toContain(kept)
 })
 
+test('half of a file that an agent was killed at goes with the next start, whole ones stay', async () => {
+  const stand = await aTaker()
+  const directory = join(stand.directory, 'taken-images', hexadecimal(image.id))
+  await mkdir(directory, { recursive: true })
+  const whole = hexadecimal(sha256(LAYER))
+  for (const name of [whole, 'partial']) await writeFile(join(directory, name), 'bytes')
+  const next = createImageTaker({ engine: stand.to.engine, directory: stand.directory, floorBytes: 0 })
+  onTestFinished(() => next[Symbol.dispose]())
+  await expect.poll(() => readdir(directory)).toEqual([whole])
+})
+
 test('what broken transfers have left counts towards the bound, and goes with it', async () => {
   const image = imageOf(randomBytes(1_000))
   const stand = await aTaker()

@@ -79,10 +79,11 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
   const sweeper = setInterval(() => void sweep(), times.sweepMs).unref()
   void sweep()
 
-  /** Removes files of images that nobody takes any more. */
+  /** Removes files of images that nobody takes any more, and those that an agent before this one was killed at. */
   async function sweep(): Promise<void> {
     for (const name of await readdir(root).catch(() => [])) {
       const path = join(root, name)
+      if (taking.size === 0) await openStagedFiles(path).removePartial()
       const changed = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0
       if (taking.size === 0 && changed < Date.now() - times.keepMs) await rm(path, { recursive: true, force: true })
     }

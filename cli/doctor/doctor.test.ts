@@ -44,7 +44,7 @@ const HEALTHY: Facts = {
   data: { path: '/var/lib/berth', exists: true, mode: 0o711, foreign: false, freeBytes: 100 * GIB },
   homes: { path: '/srv/homes', freeBytes: 100 * GIB, floorBytes: GIB },
   health: { program: '/usr/local/bin/host-ok', failure: undefined },
-  slurm: { epilogs: ['/etc/slurm/epilog.d/*'], hasOwn: true },
+  slurm: { epilogs: ['/etc/slurm/epilog.d/*'], hasOwn: true, isHistoryThere: true },
   sessionFiles: [
     { path: '/srv/homes', isOpen: false, hasNosuid: false },
     { path: '/mnt/berth/folders', isOpen: true, hasNosuid: true },
@@ -126,17 +126,24 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
   ],
   [
     'a Slurm without an epilog',
-    { ...HEALTHY, slurm: { epilogs: [], hasOwn: undefined } },
+    { ...HEALTHY, slurm: { epilogs: [], hasOwn: undefined, isHistoryThere: undefined } },
     'Slurm epilog',
     'warning',
     /before its containers are gone/,
   ],
   [
     'an epilog of somebody else',
-    { ...HEALTHY, slurm: { epilogs: ['/etc/slurm/clean.sh'], hasOwn: false } },
+    { ...HEALTHY, slurm: { epilogs: ['/etc/slurm/clean.sh'], hasOwn: false, isHistoryThere: undefined } },
     'Slurm epilog',
     'warning',
     /clean\.sh.* is not Berth's/,
+  ],
+  [
+    'a Slurm whose history is away',
+    { ...HEALTHY, slurm: { epilogs: ['/etc/slurm/epilog.d/*'], hasOwn: true, isHistoryThere: false } },
+    'Slurm history',
+    'warning',
+    /sacct.* does not say why/,
   ],
   [
     'a certificate that ends soon',

@@ -69,6 +69,8 @@ export interface SlurmFacts {
   readonly epilogs: readonly string[]
   /** Whether one of them is Berth's; undefined: none of their files can be read on this computer. */
   readonly hasOwn: boolean | undefined
+  /** Whether `sacct` answers; undefined where Slurm keeps no history in slurmdbd. */
+  readonly isHistoryThere: boolean | undefined
 }
 
 /** Directory of the homes of sessions. */

@@ -41,14 +41,17 @@ export async function slowestPages({ process, token }: Pick<Server, 'process' | 
 
 type Query = (text: string) => Promise<readonly Readonly<Record<string, unknown>>[]>
 
-/** Statements of the database in the run, those with the longest mean first; the history itself was written before. */
+/** Statements of the database in the run, those with the longest mean and those with the largest sum; the history itself was written before. */
 export async function slowestStatements(query: Query) {
   const rows = await query(`select calls, mean_exec_time, total_exec_time, query from pg_stat_statements
-    where query not like '%pg_stat_statements%' and calls >= 3 order by mean_exec_time desc limit ${SHOWN}`)
+    where query not like '%pg_stat_statements%' and calls >= 3
+      and (query in (select query from pg_stat_statements order by total_exec_time desc limit ${SHOWN})
+        or query in (select query from pg_stat_statements where calls >= 3 order by mean_exec_time desc limit ${SHOWN}))
+    order by mean_exec_time desc`)
   return rows.map(({ calls, mean_exec_time: mean, total_exec_time: total, query: text }) => ({
     calls: Number(calls),
     meanMs: round(Number(mean), 1),
     totalSeconds: round(Number(total) / 1000, 1),
-    statement: String(text).replaceAll(/\s+/g, ' ').slice(0, 160),
+    statement: String(text).replaceAll(/\s+/g, ' ').slice(0, 300),
   }))
 }

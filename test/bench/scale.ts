@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type ApiClient, type SessionId } from '#manager/contract'
+import { type ApiClient, isAppError, type SessionId } from '#manager/contract'
 import { SERVER_OPTIONS } from '../../cli/server-options.ts'
 import { silentLog } from '../../manager/log.ts'
 import { openStore } from '../../manager/store/open-store.ts'
@@ -26,7 +26,7 @@ const LAUNCHES = Number(process.env.BERTH_BENCH_LAUNCHES ?? Math.min(1_000, AGEN
 const GROUPS = ['scale-one', 'scale-two', 'scale-three'] as const
 const PROCESSES = 2
 /** People, each with one request in flight. */
-const CLIENTS = 24
+const CLIENTS = 12
 const LIST_SECONDS = 8
 const REST_SECONDS = 10
 const MOST_MANAGERS = 3
@@ -86,8 +86,11 @@ export async function benchScale(stack: AsyncDisposableStack) {
     measured.push(await measure({ servers, people }, database))
     console.error(`${count} managers`, JSON.stringify(measured.at(-1)))
   }
-  const pages = await slowestPages(first)
   const statements = await slowestStatements(text => pair.query(primary, text))
+  await pair.query(primary, 'select pg_stat_statements_reset()')
+  const pages = await slowestPages(first)
+  const statementsOfPages = await slowestStatements(text => pair.query(primary, text))
+  console.error(JSON.stringify({ statements, pages, statementsOfPages }))
   const restart = await restartAll(servers, managers)
   const tunnels = await scaleTunnels(stack, { servers: restart.servers, service: service.port, home })
   const [one, , three] = measured
@@ -107,6 +110,7 @@ export async function benchScale(stack: AsyncDisposableStack) {
         },
       pages,
       statements,
+      statementsOfPages,
       restart: restart.figures,
       tunnels,
     },
@@ -189,7 +193,7 @@ async function measure({ servers, people }: Crowd, database: () => Promise<numbe
   if (!first) throw new Error('no manager')
   const launchCost = await costOf(servers, database)
   const launchStart = performance.now()
-  const ids = await launch(clients, LAUNCHES)
+  const { launched, refusals } = await launch(clients, LAUNCHES)
   await untilRunning(first.api, LAUNCHES)
   const launchSeconds = (performance.now() - launchStart) / 1000
   const launchMs = await launchCost(LAUNCHES)
@@ -217,12 +221,13 @@ async function measure({ servers, people }: Crowd, database: () => Promise<numbe
   )
 
   const endStart = performance.now()
-  await end(clients, ids)
+  await end(clients, launched)
   await untilRunning(first.api, 0)
   return {
     count: servers.length,
     launchesPerSecond: round(LAUNCHES / launchSeconds, 1),
     launchMs,
+    launchesRefused: refusals,
     reportMs,
     listsPerSecond: round(times.length / LIST_SECONDS, 0),
     listP50Ms: round(median(times), 1),
@@ -260,17 +265,32 @@ const clientsOf = ({ servers, people }: Crowd): ApiClient[] =>
     return server ? [apiOf(server.process.url, token)] : []
   })
 
-/** All clients at once, while there is a next item. */
+/** Pause of a client that was refused for too much load. */
+const REFUSED_MS = 200
+
+/** All clients at once, while there is a next item. @returns how often a manager had too much to do: the client tries again then */
 async function share<T>(
   clients: readonly ApiClient[],
   next: () => T | undefined,
   act: (api: ApiClient, item: T) => Promise<void>,
-): Promise<void> {
+): Promise<number> {
+  let refusals = 0
+  async function untilDone(api: ApiClient, item: T): Promise<void> {
+    try {
+      await act(api, item)
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'unavailable') throw error
+      refusals++
+      await wait(REFUSED_MS)
+      await untilDone(api, item)
+    }
+  }
   await Promise.all(
     clients.map(async api => {
-      for (let item = next(); item !== undefined; item = next()) await act(api, item)
+      for (let item = next(); item !== undefined; item = next()) await untilDone(api, item)
     }),
   )
+  return refusals
 }
 
 interface Launched {
@@ -279,12 +299,15 @@ interface Launched {
   readonly api: ApiClient
 }
 
-async function launch(clients: readonly ApiClient[], count: number): Promise<Launched[]> {
+async function launch(
+  clients: readonly ApiClient[],
+  count: number,
+): Promise<{ readonly launched: readonly Launched[]; readonly refusals: number }> {
   const [image = ''] = CROWD_IMAGE.references
   const left = Array.from({ length: count }, (_, index) => GROUPS[index % GROUPS.length] ?? '')
   const launched: Launched[] = []
   const resources = { cpu: '1', mem: '512m' }
-  await share(
+  const refusals = await share(
     clients,
     () => left.pop(),
     async (api, resourceGroup) => {
@@ -292,7 +315,7 @@ async function launch(clients: readonly ApiClient[], count: number): Promise<Lau
       launched.push(...items.map(({ id }) => ({ id, api })))
     },
   )
-  return launched
+  return { launched, refusals }
 }
 
 async function end(clients: readonly ApiClient[], launched: readonly Launched[]): Promise<void> {

@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type SessionId, type Task } from '#manager/contract'
 import { type Lab, type LabHost, startLab } from '../fixtures/lab.ts'
@@ -65,6 +67,38 @@ test('a session starts on a host that lacks its image, with the leave of the set
     await api.updateSettings({ body: { imageTransfers: 'never' } })
   }
 })
+
+test('a taker that is killed in the middle fails with words, goes on with what has arrived, and keeps none of it', async () => {
+  const reference = 'lab/broken-off:1'
+  await makeImage(lab, one, reference, [32, 32, 32])
+  const body = { reference, from: 'agents', agentIds: [three.agentId] } as const
+  const task = await api.pullImage({ body })
+  const pullOf = async ({ id }: Task) => (await api.getTask({ params: { id } })).pull?.[0]
+  await expect
+    .poll(async () => (await pullOf(task))?.progress?.layersDone ?? 0, { interval: 10 })
+    // The lowest layer is there, for another image.
+    .toBeGreaterThan(1)
+  three.agent.kill('SIGKILL')
+  await three.agent.exited
+  const failed = await ended(task)
+  expect(failed).toMatchObject({ status: 'failed', pull: [{ status: 'failed' }] })
+  expect(failed.error?.message).toMatch(/lab-three|1 of 1/)
+  expect(await idOn(three, reference)).toBeUndefined()
+  const taken = join(three.data, 'agent', 'taken-images')
+  const files = async () =>
+    (await readdir(taken, { recursive: true })).filter(name => /[0-9a-f]{64}$|partial/.test(name))
+  const arrived = (await files()).filter(name => !name.endsWith('partial'))
+  await three.restart()
+  // Half of a file is of no use; whole ones wait for the next request.
+  await expect.poll(async () => (await files()).toSorted()).toEqual(arrived.toSorted())
+  const before = arrived.filter(name => name.includes('/')).length
+  expect(before).toBeGreaterThan(0)
+  const again = await ended(await api.pullImage({ body }))
+  expect(again).toMatchObject({ status: 'done', error: null })
+  expect(await idOn(three, reference)).toBe(await idOn(one, reference))
+  expect(await filesIn(three, reference)).toBe(await filesIn(one, reference))
+  expect(await readdir(taken)).toEqual([])
+}, 120_000)
 
 test('a giver that is killed in the middle is replaced by another host, and layers that have arrived are kept', async () => {
   const reference = 'lab/large:1'

@@ -27,6 +27,7 @@ import { secretFiles } from './secret-files.ts'
 import { sessionFiles } from './session-files.ts'
 import { sessionImages } from './session-images.ts'
 import { slurmEpilog } from './slurm-epilog.ts'
+import { slurmHistory } from './slurm-history.ts'
 import { sshClient } from './ssh-client.ts'
 import { storageDriver } from './storage-driver.ts'
 import { toolboxImage } from './toolbox-image.ts'
@@ -60,6 +61,7 @@ export const CHECKS: readonly Check[] = [
   gpu,
   healthCommand,
   slurmEpilog,
+  slurmHistory,
   firewall,
   ipForward,
   kernelLimits,

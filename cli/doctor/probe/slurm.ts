@@ -13,22 +13,28 @@ const CALL = /^[^#\n]*berth-epilog/m
 
 /** Asks Slurm for its settings. @param commands directory of Slurm's commands; undefined: they are found by PATH */
 export async function probeSlurm(commands: string | undefined): Promise<SlurmFacts | undefined> {
-  const scontrol = commands === undefined ? 'scontrol' : join(commands, 'scontrol')
   // Secrets in the environment of the process do not concern Slurm and its plugins.
   const { PATH, HOME, LD_LIBRARY_PATH, SLURM_CONF } = process.env
   const env = { ...defined({ PATH, HOME, LD_LIBRARY_PATH, SLURM_CONF }), LC_ALL: 'C' }
   const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' as const, env }
-  const text = await run(scontrol, ['show', 'config'], options).then(
-    ({ stdout }) => stdout,
-    () => undefined,
-  )
+  const outputOf = (command: string, ...args: string[]) =>
+    run(commands === undefined ? command : join(commands, command), args, options).then(
+      ({ stdout }) => stdout,
+      () => undefined,
+    )
+  const text = await outputOf('scontrol', 'show', 'config')
   if (text === undefined) return undefined
   const epilogs = valuesOf(text, 'Epilog')
+  const hasHistory = valuesOf(text, 'AccountingStorageType').some(type => type.endsWith('/slurmdbd'))
   const scripts = await Promise.all(epilogs.map(readScripts))
   const read = scripts.flat()
   return {
     epilogs,
     hasOwn: read.length === 0 ? undefined : read.some(script => script.includes(LABEL_SLURM_JOB) || CALL.test(script)),
+    // Jobs of this moment only: the answer is short.
+    isHistoryThere: hasHistory
+      ? (await outputOf('sacct', '-nPX', '-S', 'now', '-o', 'JobID')) !== undefined
+      : undefined,
   }
 }
 

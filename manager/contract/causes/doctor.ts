@@ -45,6 +45,11 @@ export const DOCTOR_CAUSES = {
   slurm_some_epilog: 'Slurm has an epilog ({epilog}). The nodes check whether it is the one of Berth.',
   slurm_epilog_mend:
     'If Slurm runs a resource group: save the output of `berth slurm-epilog` on each node, and name it as Epilog in slurm.conf.',
+  check_slurm_history: 'Slurm history',
+  slurm_history_answers: 'The history of Slurm answers (sacct).',
+  slurm_history_away:
+    'The history of Slurm does not answer (sacct): sessions start and end, but one whose job is gone does not say why, and a preempted one does not continue if no manager saw the preemption.',
+  slurm_history_mend: 'Start slurmdbd and its database, and see that `sacct` answers the user of the manager.',
   check_session_files: 'files of sessions',
   session_files_closed: 'Other users of the computer cannot run programs that sessions leave in their files.',
   session_files_open:

@@ -41,6 +41,11 @@ export default {
   slurm_some_epilog: 'Slurm에 epilog가 있습니다({epilog}). Berth의 것인지는 노드에서 검사합니다.',
   slurm_epilog_mend:
     'Slurm이 자원 그룹을 운영한다면 `berth slurm-epilog`의 출력을 각 노드에 저장하고 slurm.conf의 Epilog에 적으십시오.',
+  check_slurm_history: 'Slurm의 기록',
+  slurm_history_answers: 'Slurm의 기록이 응답합니다(sacct).',
+  slurm_history_away:
+    'Slurm의 기록이 응답하지 않습니다(sacct). 세션은 시작되고 끝나지만, 작업이 사라진 세션은 그 이유를 표시하지 못하고, 매니저가 선점을 보지 못한 세션은 이어서 실행되지 않습니다.',
+  slurm_history_mend: 'slurmdbd와 그 데이터베이스를 시작하고, 매니저의 사용자로 `sacct`가 응답하는지 확인하세요.',
   check_health_command: '상태 명령',
   health_command_passes: '{program}: 성공.',
   health_command_fails: '{program} 명령이 실패합니다: {text}. 호스트가 세션을 받지 않습니다.',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { probeSlurm } from '../../../cli/doctor/probe/slurm.ts'
 import { noSlurm, noSlurmDatabase } from '../../fixtures/slurm-cluster.ts'
 import { FOUR_GPUS, type SlurmSessions, startSlurmSessions } from '../../fixtures/slurm-sessions.ts'
 
@@ -129,8 +130,11 @@ describe.skipIf(noSlurmDatabase !== undefined)('a real Slurm with its database',
   })
 
   test('sessions start and end while the database of Slurm is away', async () => {
+    const history = async () => (await probeSlurm(lab.slurm.commands))?.isHistoryThere
+    expect(await history()).toBe(true)
     await lab.slurm.kill('slurmdbd')
     onTestFinished(() => lab.slurm.start('slurmdbd'))
+    expect(await history()).toBe(false)
     const session = await lab.launch()
     await reach(session.id, 'RUNNING')
     await lab.end(session.id)

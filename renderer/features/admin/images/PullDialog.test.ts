@@ -29,20 +29,21 @@ const VSelect = defineComponent({
 const COMPONENTS = { VAlert, VBtn, VCard, VDialog, VSelect, VTextField }
 const torch = (digit: string, firstAgent: string) => ({
   reference: 'lab/torch:2',
+  aliases: ['torch'],
   digest: `sha256:${digit.repeat(64)}`,
   sizeBytes: 2 ** 30,
   holders: 1,
   firstAgents: [firstAgent],
 })
 
-function openDialog(items: unknown[]) {
+function openDialog(items: unknown[], reference = 'lab/torch:2') {
   const sent: unknown[] = []
   const api = {
     listImages: () => Promise.resolve({ items, nextCursor: null, total: items.length }),
     listAgentSummaries: () => Promise.resolve({ items: [], nextCursor: null, total: 0 }),
     pullImage: ({ body }: { body: unknown }) => Promise.resolve(void sent.push(body)),
   }
-  const app = createApp({ render: () => h(PullDialog, { modelValue: true, reference: 'lab/torch:2' }) })
+  const app = createApp({ render: () => h(PullDialog, { modelValue: true, reference }) })
   app.use(createPageVuetify()).use(createPinia())
   for (const [name, component] of Object.entries(COMPONENTS)) app.component(name, component)
   provideServices(app, { api, events: testEvents() } as unknown as Services)
@@ -76,6 +77,15 @@ test('of several images that hosts have under the name, one is chosen before it 
   await choose('Which image', b.digest)
   submit()
   await expect.poll(() => sent).toEqual([{ reference: 'lab/torch:2', from: 'agents', digest: b.digest }])
+})
+
+test('an alias is asked about as the name is for which it stands', async () => {
+  const [a, b] = [torch('a', 'gpu-1'), torch('b', 'gpu-2')]
+  const sent = openDialog([a, b], 'torch')
+  await choose('From', 'agents')
+  await choose('Which image', a.digest)
+  submit()
+  await expect.poll(() => sent).toEqual([{ reference: 'torch', from: 'agents', digest: a.digest }])
 })
 
 test('nothing is asked where hosts have one image under the name', async () => {
