@@ -8,7 +8,7 @@ import { AppError, because, type RouteName, type UserId } from '#manager/contrac
 export const CALL_LIMITS = { any: 256, long: 64 } as const
 
 const RETRY_AFTER_SECONDS = 2
-const STARTS: ReadonlySet<RouteName> = new Set<RouteName>(['startApp', 'createGrant'])
+const STARTS: ReadonlySet<RouteName> = new Set<RouteName>(['startApp', 'createGrant', 'grantToProgram'])
 
 export interface CallLimiter {
   /**

@@ -41,8 +41,10 @@ export const A_TOKEN: AccessToken = {
   id: '01990000-0000-7000-8000-00000000c001',
   name: 'Coding agent',
   scopes: ['read', 'launch', 'enter'],
-  budget: { sessions: 4, sessionSeconds: 7200 },
+  budget: { sessions: 4, sessionSeconds: 7200, gpuHours: 20 },
   sessions: 1,
+  gpuHours: 3.5,
+  app: null,
   createdAt: '2026-11-01T09:00:00.000Z',
   lastUsedAt: '2026-11-02T09:00:00.000Z',
   address: '127.0.0.1',
@@ -201,14 +203,15 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
     case 'GET /api/v1/me/tokens':
       return { status: 200, value: { items: world.tokens ?? [] } }
     case 'POST /api/v1/me/tokens': {
-      const { name, scopes, budget } = body as AccessTokenSpec
-      const bounds = { sessions: budget?.sessions ?? null, sessionSeconds: budget?.sessionSeconds ?? null }
+      const { name, scopes, budget, app } = body as AccessTokenSpec
+      const { sessions = null, sessionSeconds = null, gpuHours = null } = budget ?? {}
       const made = {
         ...A_TOKEN,
         id: A_TOKEN.id.replace('c001', 'c002'),
         name,
         scopes,
-        budget: bounds,
+        budget: { sessions, sessionSeconds, gpuHours },
+        app: app ? { ...app, sessionName: 'train' } : null,
         lastUsedAt: null,
       }
       world.tokens = [made, ...(world.tokens ?? [])]

@@ -88,7 +88,8 @@ export const ACCOUNT_CAUSES = {
     'The access token may have {limit, plural, one {# session} other {# sessions}} at once, waiting or running. End one first.',
   token_gpu_hours:
     'The sessions of the access token have taken its {limit} GPU hours, or keep them until their ends. End one of them, ask for fewer GPUs or a shorter lifetime, or make another token.',
-  token_other_app: 'An access token reaches web apps of sessions that it launched, or the one app that it was made for.',
+  token_other_app:
+    'An access token reaches web apps of sessions that it launched, or the one app that it was made for.',
   keypairs_at_most: 'One person has at most {limit} keypairs. Delete some that are not used.',
   keypair_used: 'Deactivate the keypair instead.',
   only_admin_chooses_keys: 'Only an admin can choose the keys. Leave them out, and random ones are made.',

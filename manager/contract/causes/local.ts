@@ -29,7 +29,8 @@ export const LOCAL_CAUSES = {
   manager_opened_no_tunnel: 'The manager answered HTTP {status} instead of opening the tunnel.',
   not_a_manager_there: "The server at the manager's address is not a manager: {text}.",
   header_line_break: 'The header {name} holds a line break.',
-  program_address: 'An app for programs is at /apps/SESSION/APP/ with the id of the session, such as /apps/…/http-8000/.',
+  program_address:
+    'An app for programs is at /apps/SESSION/APP/ with the id of the session, such as /apps/…/http-8000/.',
   program_in_browser:
     'This address is for programs. In a browser, open the app from the console. A program sends no Origin and no Sec-Fetch-Site.',
   program_token:

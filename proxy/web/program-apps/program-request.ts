@@ -100,4 +100,3 @@ function belowPath(value: string, prefix: string): string {
   const others = attributes.filter(attribute => !/^\s*(domain|path)\s*(=|$)/i.test(attribute))
   return [pair, ` Path=${prefix}/`, ...others].join(';')
 }
-

@@ -1,6 +1,14 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
-import { type ApiClient, AppError, type Grant, isAppError, type SessionId, toProblem, type WireError } from '#manager/contract'
+import {
+  type ApiClient,
+  AppError,
+  type Grant,
+  isAppError,
+  type SessionId,
+  toProblem,
+  type WireError,
+} from '#manager/contract'
 import { injectionOf } from '../../grants/injection.ts'
 import { createPath } from '../../grants/path.ts'
 import { createAppForward } from '../../http-origins/app-forward.ts'

@@ -123,6 +123,7 @@ const en = {
   createDownload: 'Make a link to download files',
   startApp: 'Start an app',
   createGrant: 'Open an app',
+  grantToProgram: 'Open an app for a program',
   openApp: 'Open a web app from another computer',
   publishApp: 'Open an app to the public',
   unpublishApp: 'End a public link',

@@ -68,6 +68,17 @@ const en = {
   openPort: 'Open port',
   serverSpeaksTls: 'The server speaks https',
 
+  // For programs
+  forPrograms: 'For programs',
+  programsAbout:
+    'A program, such as a client of a model server, reaches an app or a port at this address with an access token. A token that you make here reaches this app alone.',
+  aPort: 'A port',
+  makeToken: 'Make token',
+  programAddress: 'Address for programs',
+  programLine: 'To try it',
+  tokenForApp:
+    'It is shown only now. The program sends it as "Authorization: Bearer …", or as "Berth-Authorization: Bearer …" if the app has an Authorization of its own. It ends after 30 days; your account page lists it.',
+
   // Open to public
   openToPublic: 'Open to public',
   publicAbout: 'A link opens an app to people who have no account here, until the link ends.',

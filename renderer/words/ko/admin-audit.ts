@@ -123,6 +123,7 @@ export default {
   createDownload: '파일 다운로드 링크 만들기',
   startApp: '앱 시작',
   createGrant: '앱 열기',
+  grantToProgram: '프로그램용으로 앱 열기',
   openApp: '다른 컴퓨터에서 웹 앱 열기',
   publishApp: '앱을 외부에 공개',
   unpublishApp: '공개 링크 종료',

@@ -67,6 +67,17 @@ export default {
   openPort: '포트 열기',
   serverSpeaksTls: '서버가 https를 사용합니다',
 
+  // For programs
+  forPrograms: '프로그램용',
+  programsAbout:
+    '모델 서버의 클라이언트와 같은 프로그램은 액세스 토큰으로 이 주소에서 앱이나 포트에 접근합니다. 여기서 만드는 토큰은 이 앱에만 접근합니다.',
+  aPort: '포트',
+  makeToken: '토큰 만들기',
+  programAddress: '프로그램용 주소',
+  programLine: '시험해 보기',
+  tokenForApp:
+    '지금만 표시됩니다. 프로그램은 토큰을 "Authorization: Bearer …"로 보내고, 앱이 Authorization을 직접 쓰면 "Berth-Authorization: Bearer …"로 보냅니다. 30일 후에 만료되며 내 계정 페이지에 나열됩니다.',
+
   openToPublic: '외부에 공개',
   publicAbout: '링크가 끝날 때까지 계정이 없는 사람도 링크로 앱을 쓸 수 있습니다.',
   newLink: '새 링크',

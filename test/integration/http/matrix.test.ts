@@ -53,6 +53,7 @@ const ENTERS: readonly string[] = [
   'readSessionLog',
   'getSshAccess',
   'createGrant',
+  'grantToProgram',
   'startApp',
   'publishApp',
   'openApp',

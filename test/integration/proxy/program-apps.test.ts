@@ -88,7 +88,12 @@ const codeOf = async (reply: Response) => [reply.status, ((await reply.json()) a
 
 test('a program with a token for an app reaches it, and the app gets everything but the token', async () => {
   const { token } = await tokenFor('http-8000')
-  const headers = { ...bearer(token), 'x-real-ip': '1.2.3.4', 'x-forwarded-for': '1.2.3.4', cookie: 'a=1; berth_8400=x' }
+  const headers = {
+    ...bearer(token),
+    'x-real-ip': '1.2.3.4',
+    'x-forwarded-for': '1.2.3.4',
+    cookie: 'a=1; berth_8400=x',
+  }
   const reply = await fetch(at('http-8000/v1/chat?stream=1'), { method: 'POST', headers, body: 'hello' })
   expect([reply.status, await reply.text()]).toEqual([200, 'the app'])
   const [got] = seen
@@ -131,7 +136,9 @@ test('a WebSocket passes, and closes with the end of the token, which is refused
   const socket = connect(web.port, '127.0.0.1')
   socket.on('error', () => undefined)
   const head = ['Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket', `Authorization: Bearer ${token}`]
-  socket.write(`GET /apps/${session.id}/http-8000/ws HTTP/1.1\r\n${head.join('\r\n').replace('localhost', `localhost:${web.port}`)}\r\n\r\n`)
+  socket.write(
+    `GET /apps/${session.id}/http-8000/ws HTTP/1.1\r\n${head.join('\r\n').replace('localhost', `localhost:${web.port}`)}\r\n\r\n`,
+  )
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 101 /)
   socket.write('ping')
   expect(String((await once(socket, 'data'))[0])).toBe('ping')
@@ -145,8 +152,12 @@ test('a WebSocket passes, and closes with the end of the token, which is refused
 
 test('a token reaches its app alone, or web apps of sessions that it launched; others and browsers are refused before the app', async () => {
   const { token } = await tokenFor('http-8000')
-  const { token: wide } = await person.createAccessToken({ body: { name: 'all', scopes: ['read', 'launch', 'enter', 'files', 'apps'] } })
-  const { token: narrow } = await person.createAccessToken({ body: { name: 'few', scopes: ['read', 'launch', 'enter', 'files'] } })
+  const { token: wide } = await person.createAccessToken({
+    body: { name: 'all', scopes: ['read', 'launch', 'enter', 'files', 'apps'] },
+  })
+  const { token: narrow } = await person.createAccessToken({
+    body: { name: 'few', scopes: ['read', 'launch', 'enter', 'files'] },
+  })
   const { token: signIn = null } = await apiOf(cluster.url).login({
     body: { email: 'mira@example.org', password: 'Their-own-pass-1', kind: 'token' },
   })
@@ -181,11 +192,15 @@ test('a token for an app needs the right to open it, names a web app, and may do
   await expect(tokenFor('http-8000', other)).rejects.toMatchObject({ code: 'session_not_found' })
   await expect(tokenFor('tcp-5432')).rejects.toMatchObject({ code: 'bad_request' })
   await expect(tokenFor('nothing')).rejects.toMatchObject({ code: 'app_not_found' })
-  await expect(tokenFor('http-8000', person, { scopes: ['apps', 'read'] })).rejects.toMatchObject({ code: 'bad_request' })
+  await expect(tokenFor('http-8000', person, { scopes: ['apps', 'read'] })).rejects.toMatchObject({
+    code: 'bad_request',
+  })
   const { token, app } = await tokenFor('http-8000')
   expect(app).toEqual({ sessionId: session.id, app: 'http-8000', sessionName: 'serving' })
   const api = apiOf(cluster.url, token)
-  await expect(api.createGrant({ params: { id: session.id, app: 'http-8000' } })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(api.createGrant({ params: { id: session.id, app: 'http-8000' } })).rejects.toMatchObject({
+    code: 'forbidden',
+  })
   await expect(api.listSessions()).rejects.toMatchObject({ code: 'forbidden' })
 })
 

@@ -270,7 +270,9 @@ describe('the sessions of an access token', () => {
       const { db } = store
       const past = sql`now() - interval '200 days'`
       const minutes = sql`${past} + interval '90 minutes'`
-      await sql`update sessions set started_at = ${past}, ended_at = ${minutes} where id = ${session.id}::uuid`.execute(db)
+      await sql`update sessions set started_at = ${past}, ended_at = ${minutes} where id = ${session.id}::uuid`.execute(
+        db,
+      )
       await sql`update kernels set ended_at = ${minutes} where session_id = ${session.id}::uuid`.execute(db)
       expect(await gpuHours(id)).toBe(3)
       await sql`delete from sessions where id = ${session.id}::uuid`.execute(db)
