@@ -13,7 +13,7 @@ describe('trusted frames', () => {
     'berth://evil@console/',
     'https://console/',
     'file:///berth://console',
-    // What a server answers is of our origin, but no page of ours.
+    // Answers of a server are of our origin, but no pages of ours.
     'berth://console/api/v1/me',
     'berth://console/index.html/../api/v1/me',
     'berth://console//',
