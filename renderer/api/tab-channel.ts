@@ -1,5 +1,5 @@
 import { type ConnectionInfo } from './connection-info.ts'
-import { randomId } from '../ui/random-id.ts'
+import { randomId } from './random-id.ts'
 import { type SseEvent } from './sse-parser.ts'
 
 /** A message between the tabs of one browser profile and origin. Carries only what every tab may read anyway; no secrets. */

@@ -1,4 +1,4 @@
-import { randomId } from '../../ui/random-id.ts'
+import { randomId } from '../../api/random-id.ts'
 
 /** Time in milliseconds for other tabs to answer. Browsers delay timers of background tabs. */
 const ANSWER_MS = 200

@@ -1,6 +1,6 @@
 import { fileContentAddress, type FolderId, shownFileName } from '#manager/contract'
 import { type Entry } from '../../../data/files/files-client.ts'
-import { randomId } from '../../../ui/random-id.ts'
+import { randomId } from '../../../api/random-id.ts'
 
 /** Type of the data of a drag of files within the console. Other pages see it and an address (`downloadOf`), and can read no file. */
 const TYPE = 'application/x-berth-files'
