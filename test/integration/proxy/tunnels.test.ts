@@ -318,7 +318,7 @@ test('a session that somebody else shares never gets the port of an own one of t
   const shared = await other.tunnel.open({ ...spec, sessionId: theirs.session.id })
   expect(shared.port).not.toBe(own.port)
   await other.tunnel.close(shared.id)
-  // It keeps its own port, and the own session keeps its own.
+  // The shared session keeps its own port, and so does the own one.
   expect((await other.tunnel.open({ ...spec, sessionId: theirs.session.id })).port).toBe(shared.port)
   expect((await proxy.tunnel.open(spec)).port).toBe(own.port)
 })
