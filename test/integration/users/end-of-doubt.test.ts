@@ -217,8 +217,10 @@ test('webhooks that an administrator saved last are named, whenever they were ma
   const body = { email, name: 'Ann', password: KNOWN, mustChangePassword: false, role: 'domain_admin' } as const
   await cluster.api.createUser({ body })
   const { id: projectId } = await cluster.api.createGroup({ body: { name: `hooked-${number}` } })
-  const hook = (name: string) =>
-    ({ name, projectId, url: 'https://hooks.example.org/x', events: ['session.ended'] }) as const
+  const hook = (name: string) => {
+    const events = ['session.ended' as const]
+    return { name, projectId, url: 'https://hooks.example.org/x', events }
+  }
   const inside = await signIn(email, KNOWN)
   await inside.createWebhook({ body: hook('to-eve') })
   const taken = await lead.createWebhook({ body: hook('taken-over') })
