@@ -378,6 +378,7 @@ test('an account that an admin of the domain has made for an address has no user
   const { token } = await apiOf(berth.url).login({
     body: { email, password: made, newPassword: chosen, kind: 'token' },
   })
+  const prof = apiOf(berth.url, token ?? '')
   const resources = { cpu: '1', mem: '1 GiB' }
   const people = { people: { users: { [email]: 'prof' } } }
   const group = (slurm: object) =>
