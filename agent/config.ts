@@ -118,7 +118,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
     toolboxArchive: absolute('BERTH_TOOLBOX_ARCHIVE', read('BERTH_TOOLBOX_ARCHIVE')),
     emulated: architectures(read('BERTH_AGENT_EMULATED') ?? ''),
-    claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',
+    claimVolume: volumeName('BERTH_AGENT_CLAIM', read('BERTH_AGENT_CLAIM') ?? 'berth-agent'),
     leave: leaving(read('BERTH_AGENT_LEAVE')),
     // @see https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#%24INVOCATION_ID
     isService: read('INVOCATION_ID') !== undefined,
@@ -141,6 +141,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 function absolute(name: string, path: string | undefined): string | undefined {
   if (path !== undefined && !isAbsolute(path)) throw invalid(`${name} must be an absolute path.`)
   return path
+}
+
+/** Docker takes no other names of volumes; with a slash in it, the address of a request would be another one. */
+function volumeName(name: string, text: string): string {
+  if (/^[a-zA-Z0-9][\w.-]{1,127}$/.test(text)) return text
+  throw invalid(`${name} is "${text}"; the value must be a name of a volume, such as berth-agent.`)
 }
 
 function storagePaths(text: string | undefined): StoragePath[] | undefined {

@@ -18,6 +18,7 @@ export function reloadLostParts(router: Router): void {
   let wanted: string | undefined
   let navigating = false
   let looking = false
+  const isWanted = () => wanted !== undefined
   router.beforeEach(() => {
     navigating = true
   })
@@ -39,9 +40,9 @@ export function reloadLostParts(router: Router): void {
   async function reload(): Promise<void> {
     looking = true
     let isThere = await answers()
-    while (!isThere && wanted !== undefined) {
+    while (!isThere && isWanted()) {
       await new Promise(resolve => setTimeout(resolve, LOOK_MS))
-      isThere = wanted !== undefined && (await answers())
+      isThere = isWanted() && (await answers())
     }
     looking = false
     if (!isThere) return

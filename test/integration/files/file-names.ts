@@ -21,7 +21,7 @@ const TEXTS = [
   '#h',
   '=1+1',
   '@file',
-  // What an address, a form or a template would change.
+  // Characters that an address, a form or a template would change.
   '%',
   '100%.txt',
   '%41',

@@ -321,7 +321,7 @@ test('a webhook is told of so many long waits in an hour, the longest first, and
   const { id: first } = await launchWaiting('wait-0')
   const others = await Promise.all([1, 2, 3].map(at => cluster.launch({ name: `wait-${at}` })))
   await db.transaction().execute(async trx => {
-    // One transaction, so that the manager itself, whose bound is far higher, tells of none of them.
+    // The manager itself, whose bound is far higher, waits for this transaction and tells of none of them.
     await sql`select pg_advisory_xact_lock(hashtextextended('berth:webhook-states', 0))`.execute(trx)
     for (const [at, sessionId] of [first, ...others.map(({ id: one }) => one)].entries()) {
       const status_at = new Date(Date.now() - 7_200_000 + at * 1_000)
