@@ -30,6 +30,8 @@ export interface ControlDeps {
   /** Called before the key is used: claims this engine for this agent and manager. @throws `engine_already_managed` */
   readonly claim: (managerId: ManagerId) => Promise<void>
   readonly onWelcome: ManagerLinkDeps['onWelcome']
+  /** Pauses for managers on this machine; left out: by their addresses. */
+  readonly isLocal?: boolean | undefined
   readonly log: Log
 }
 
@@ -149,6 +151,7 @@ export function startControl(deps: ControlDeps): Control {
         freed = Promise.withResolvers<undefined>()
       },
       onWelcome: deps.onWelcome,
+      isLocal: deps.isLocal,
       onReady: () => ready.resolve(undefined),
       onManagers: learn,
       onFailure(error) {

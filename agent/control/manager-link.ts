@@ -43,6 +43,8 @@ export interface ManagerLinkDeps {
   readonly onManagers: (managers: readonly ManagerAddress[]) => void
   /** @returns `stop`: no further attempt; `again`: next attempt at once; `later`: next attempt after the back-off */
   readonly onFailure: (error: unknown) => 'stop' | 'again' | 'later'
+  /** Pauses for a manager on this machine; undefined: by its address. */
+  readonly isLocal: boolean | undefined
   readonly log: Log
 }
 
@@ -213,7 +215,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
           log.warn({ err: error, why: reason }, 'the manager cannot be reached')
         said = reason
       }
-      const local = isOnThisMachine(new URL(deps.where().url))
+      const local = deps.isLocal ?? isOnThisMachine(new URL(deps.where().url))
       const pause = reconnectPauseMs(attempt++, Math.random(), { local })
       isPausing = true
       await delay(pause, undefined, { signal: AbortSignal.any([stop.signal, trying.signal]) }).catch(() => undefined)

@@ -32,7 +32,7 @@ function start(join: string): Promise<MeshAgent> {
     images: [CROWD_IMAGE],
     heartbeatMs: HEARTBEAT_MS,
   })
-  return startMeshAgent({ home: pathOf(home, name), engine, join, serve: streams.serve })
+  return startMeshAgent({ home: pathOf(home, name), engine, join, serve: streams.serve, isRemote: true })
 }
 
 /** A firewall between this process and some managers, without touching that of the machine. */
