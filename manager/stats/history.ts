@@ -53,7 +53,7 @@ export async function readHistory(
   const recent = (step: number) =>
     addSources(kernels.map(kernel => toSteps(live.recentStats(kernel).map(pointOf), step)))
   if (range.fine) return reply(toSteps(recent(1_000).filter(within), stepMs), stepMs)
-  // Of a session with one kernel, the minutes of the session are those of the kernel.
+  // The minutes of a session with one kernel are those of the kernel.
   const stored = await listMinutes(
     db,
     { id, kernel: all.length > 1 ? kernel : undefined },

@@ -10,7 +10,7 @@ import { startMeshAgent, scriptedEngine, type MeshAgent } from '../fixtures/mesh
 import { STILL } from '../fixtures/pulse.ts'
 import { gpus } from '../fixtures/scripted-agent.ts'
 import { APP, CROWD_IMAGE } from './crowd-image.ts'
-import { log, streamsTo } from './made-up-container.ts'
+import { streamsTo } from './made-up-container.ts'
 
 const [servicePort = '', home = '', blocked = '', ...joins] = process.argv.slice(2)
 const AT_ONCE = 25
@@ -44,7 +44,7 @@ function block(ports: ReadonlySet<number>): void {
     if (!ports.has(Number(wanted))) return connect.apply(this, args)
     process.nextTick(() => this.destroy(new Error('a firewall is in the way')))
     return this
-  } as typeof Socket.prototype.connect
+  }
 }
 
 let beat = 0

@@ -4,7 +4,7 @@ import { median, round } from './statistics.ts'
 
 const ROUNDS = 5
 const SHOWN = 8
-/** What a person adds to lists: orders, filters, searches, and a late page. */
+/** Usual views of lists: orders, filters and searches. */
 const VIEWS = [
   '/api/v1/sessions?limit=100',
   '/api/v1/sessions?limit=100&status=live',
@@ -15,7 +15,7 @@ const VIEWS = [
   '/api/v1/users?limit=100&search=user-77',
   '/api/v1/audit?limit=100&sort=at',
 ]
-/** They ask a registry, or make a large file. */
+/** Routes that ask a registry, make a large file, or never end. */
 const LEFT_OUT = /bundle|updates|diagnos|openapi|\/events/
 
 /** Every request without parameters that reads, and the usual views of lists: the slowest ones by their median. */

@@ -46,7 +46,7 @@ export interface Server {
 }
 
 /**
- * What a second and a third manager add: agents that are connected to all of them, on one PostgreSQL with a streaming standby. Rates of
+ * Gain by a second and a third manager: agents that are connected to all of them, on one PostgreSQL with a streaming standby. Rates of
  * launches and of lists, what reports cost, memory, the slowest pages and statements with a long history, a tunnel to an agent that hangs
  * on another manager, and the restart of all managers at once.
  *
@@ -258,7 +258,7 @@ async function addPeople({ api, process }: Server): Promise<string[]> {
   )
 }
 
-/** One client for each person, at the managers in turn. */
+/** Clients of all people, at the managers in turn. */
 const clientsOf = ({ servers, people }: Crowd): ApiClient[] =>
   people.flatMap((token, index) => {
     const server = servers[index % servers.length]
