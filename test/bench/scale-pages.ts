@@ -16,7 +16,7 @@ const VIEWS = [
   '/api/v1/audit?limit=100&sort=at',
 ]
 /** Routes that ask a registry, make a large file, or never end. */
-const LEFT_OUT = /bundle|updates|diagnos|openapi|\/events/
+const LEFT_OUT = /export|bundle|updates|diagnos|openapi|\/events/
 
 /** Every request without parameters that reads, and the usual views of lists: the slowest ones by their median. */
 export async function slowestPages({ process, token }: Pick<Server, 'process' | 'token'>) {

@@ -191,12 +191,18 @@ async function measure({ servers, people }: Crowd, database: () => Promise<numbe
   const clients = clientsOf({ servers, people })
   const [first] = servers
   if (!first) throw new Error('no manager')
+  const idleCost = await costOf(servers, database)
+  await wait(REST_SECONDS * 1000)
+  const idleMsPerSecond = await idleCost(REST_SECONDS)
   const launchCost = await costOf(servers, database)
   const launchStart = performance.now()
   const { launched, refusals } = await launch(clients, LAUNCHES)
   await untilRunning(first.api, LAUNCHES)
   const launchSeconds = (performance.now() - launchStart) / 1000
-  const launchMs = await launchCost(LAUNCHES)
+  const whole = await launchCost(LAUNCHES)
+  // The cost of agents that send nothing but heartbeats is no part of a launch.
+  const net = (part: keyof typeof whole) => round(whole[part] - (idleMsPerSecond[part] * launchSeconds) / LAUNCHES)
+  const launchMs = { managers: net('managers'), busiest: net('busiest'), database: net('database') }
 
   const restCost = await costOf(servers, database)
   await wait(REST_SECONDS * 1000)
@@ -225,6 +231,7 @@ async function measure({ servers, people }: Crowd, database: () => Promise<numbe
   await untilRunning(first.api, 0)
   return {
     count: servers.length,
+    idleMsPerSecond,
     launchesPerSecond: round(LAUNCHES / launchSeconds, 1),
     launchMs,
     launchesRefused: refusals,
