@@ -6,6 +6,7 @@ import { webhooks } from './0004-webhooks.ts'
 import { networkAccess } from './0005-network-access.ts'
 import { gpuLimitsOfDomains } from './0006-gpu-limits-of-domains.ts'
 import { peopleOfDirectories } from './0007-people-of-directories.ts'
+import { indexOfContinuedKernels } from './0011-index-of-continued-kernels.ts'
 import { tokenBounds } from './0012-token-bounds.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -17,5 +18,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005-network-access': networkAccess,
   '0006-gpu-limits-of-domains': gpuLimitsOfDomains,
   '0007-people-of-directories': peopleOfDirectories,
+  '0011-index-of-continued-kernels': indexOfContinuedKernels,
   '0012-token-bounds': tokenBounds,
 }
