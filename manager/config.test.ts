@@ -11,6 +11,7 @@ test('only the data directory is required', () => {
     adminPassword: undefined,
     allowedHosts: [],
     trustedProxies: [],
+    backendAiProxies: [],
     floorBytes: 2 ** 30,
     logLevel: 'info',
   })

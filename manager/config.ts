@@ -36,6 +36,8 @@ export interface ManagerConfig {
   readonly floorBytes?: number | undefined
   /** Directory of Slurm's client commands, for resource groups with the engine Slurm; default: they are found by PATH. */
   readonly slurmCommands?: string | undefined
+  /** Addresses of reverse proxies directly in front of the port for clients of Backend.AI; trusted there as `trustedProxies` are. */
+  readonly backendAiProxies?: readonly string[] | undefined
   /** Interval at which Slurm is asked for its jobs, in seconds; default 5. */
   readonly slurmPollSeconds?: number | undefined
   readonly logLevel: string
@@ -74,6 +76,11 @@ const Environment = z.object({
   BERTH_ADMIN_PASSWORD: z.string().optional(),
   BERTH_ALLOWED_HOSTS: z.string().default('').transform(listOf),
   BERTH_TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .transform(listOf)
+    .refine(addresses => addresses.every(address => isIP(address) !== 0), 'must be IP addresses, separated by commas'),
+  BERTH_BACKEND_AI_PROXIES: z
     .string()
     .default('')
     .transform(listOf)
@@ -118,6 +125,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     adminPassword: data.BERTH_ADMIN_PASSWORD,
     allowedHosts: data.BERTH_ALLOWED_HOSTS,
     trustedProxies: data.BERTH_TRUSTED_PROXIES,
+    backendAiProxies: data.BERTH_BACKEND_AI_PROXIES,
     appsAddress: data.BERTH_APPS_ADDRESS,
     consoleSecret: data.BERTH_CONSOLE_SECRET ?? readSecretFile('BERTH_CONSOLE_SECRET_FILE', data),
     metricsToken: readSecretFile('BERTH_METRICS_TOKEN_FILE', data),

@@ -239,6 +239,7 @@ export async function startManager(
   const compat = parts.use(
     await startCompatAdapter({
       ...config,
+      trustedProxies: [...(config.trustedProxies ?? []), ...(config.backendAiProxies ?? [])],
       server: http,
       signers,
       box,

@@ -38,6 +38,7 @@ metricsTokenFile = "metrics-token"
 backups = "/mnt/backups"
 slurmCommands = "/opt/slurm/bin"
 slurmPollSeconds = 30
+backendAiProxies = ["127.0.0.1"]
 logLevel = "warn"
 
 [storage]
@@ -97,6 +98,7 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
     BERTH_SLURM_COMMANDS: '/opt/slurm/bin',
     BERTH_SLURM_POLL: '30',
+    BERTH_BACKEND_AI_PROXIES: '127.0.0.1',
     BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',
     BERTH_LOG: 'warn',
   })

@@ -210,6 +210,14 @@ export const SETTINGS: readonly Setting[] = [
   },
   logLevel('manager'),
   {
+    key: 'manager.backendAiProxies',
+    schema: z.array(z.string().refine(value => isIP(value) !== 0)),
+    allowed: 'a list of IP addresses, like ["127.0.0.1"]',
+    meaning: 'addresses of reverse proxies in front of the port for clients of Backend.AI, separated by commas',
+    variable: 'BERTH_BACKEND_AI_PROXIES',
+    servers: ['manager'],
+  },
+  {
     key: 'agent.name',
     schema: text.max(128),
     allowed: 'a text of 1 to 128 characters',

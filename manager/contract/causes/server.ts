@@ -23,7 +23,7 @@ export const SERVER_CAUSES = {
   compat_needs_tls:
     'Clients of Backend.AI are answered over https only, except from the computer of Berth itself, because their signatures do not cover what a request contains. Use the https address that your administrator names.',
   compat_needs_known_proxy:
-    'A proxy forwarded this request that Berth does not trust to say whether it came over https. An administrator has to name the address of the proxy in BERTH_TRUSTED_PROXIES, and the proxy has to send X-Forwarded-Proto.',
+    'A proxy forwarded this request that Berth does not trust to say whether it came over https. An administrator has to name the address of the proxy in BERTH_BACKEND_AI_PROXIES, and the proxy has to send X-Forwarded-Proto.',
 
   // the server
   backup_directory_refused:

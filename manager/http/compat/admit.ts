@@ -46,5 +46,7 @@ export function webToken({ headers }: IncomingMessage): string | undefined {
 export function requireProtected(request: IncomingMessage): void {
   const { https, address, isForwarded } = originOf(request)
   if (https || (isLoopback(address) && !isForwarded)) return
-  throw new AppError('forbidden', isForwarded ? because('compat_needs_known_proxy') : because('compat_needs_tls'))
+  // The address of a request that a known proxy forwards is that of its client.
+  const isUnknownProxy = isForwarded && isLoopback(address)
+  throw new AppError('forbidden', isUnknownProxy ? because('compat_needs_known_proxy') : because('compat_needs_tls'))
 }

@@ -120,7 +120,7 @@ export default {
   compat_needs_tls:
     'Backend.AI 클라이언트는 https로만 접속할 수 있습니다(Berth가 실행되는 컴퓨터는 예외). 이 클라이언트의 서명은 요청의 내용까지 보호하지 않기 때문입니다. 관리자가 알려 준 https 주소를 쓰세요.',
   compat_needs_known_proxy:
-    'Berth가 신뢰하지 않는 프록시가 이 요청을 전달하여 https로 왔는지 알 수 없습니다. 관리자가 BERTH_TRUSTED_PROXIES에 프록시 주소를 적고, 프록시가 X-Forwarded-Proto를 보내야 합니다.',
+    'Berth가 신뢰하지 않는 프록시가 이 요청을 전달하여 https로 왔는지 알 수 없습니다. 관리자가 BERTH_BACKEND_AI_PROXIES에 프록시 주소를 적고, 프록시가 X-Forwarded-Proto를 보내야 합니다.',
   no_apps_address:
     '앱을 공개하려면 주소가 필요합니다. berth.toml의 console.appsAddress(BERTH_APPS_ADDRESS)를 설정하고 Berth를 다시 시작하세요.',
   smtp_password_in_clear:

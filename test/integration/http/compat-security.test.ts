@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, type SigningKeypair } from '#manager/contract'
 import { type CompatClient, compatClient, openCompat } from '../../fixtures/compat-client.ts'
@@ -11,13 +13,21 @@ let owner: ApiClient
 let keypair: SigningKeypair
 let client: CompatClient
 beforeAll(async () => {
-  manager = await startTestManager({ allowedHosts: ['berth.example.org'], trustedProxies: ['127.0.0.7'] })
+  manager = await startTestManager({ allowedHosts: ['berth.example.org'], backendAiProxies: ['127.0.0.7'] })
   admin = (await manager.signIn()).api
   owner = (await manager.addUser('owner@example.org')).api
   keypair = await owner.createKeypair({ body: {} })
   client = compatClient(await openCompat(admin), keypair)
 })
 afterAll(() => manager[Symbol.asyncDispose]())
+
+/** A request that comes from the address of the reverse proxy. @returns its answer as text */
+async function viaProxy(port: number, path: string, headers: Record<string, string>): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress: '127.0.0.7' })
+  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`GET ${path} HTTP/1.1\r\n${fields.join('')}connection: close\r\n\r\n`)
+  return await text(socket)
+}
 
 const DOTFILES = '/user-config/dotfiles'
 const dotfile = { path: '.vimrc', data: 'set nu', permission: '644' }
@@ -91,11 +101,21 @@ describe('the road of a request', () => {
     const url = `http://127.0.0.1:${client.port}/folders`
     const reply = await rawRequest(url, { headers: forwarded })
     expect(reply).toMatchObject({ status: 403 })
-    expect(reply.json?.title).toContain('BERTH_TRUSTED_PROXIES')
+    expect(reply.json?.title).toContain('BERTH_BACKEND_AI_PROXIES')
     expect(await rawRequest(url, { headers })).toMatchObject({
       status: 401,
       json: { error_code: 'signature_replayed' },
     })
+  })
+
+  test('what a known proxy forwards counts as it came: over https it is accepted, over http not', async () => {
+    const host = 'berth.example.org'
+    const from = (proto: string, headers: Record<string, string>) =>
+      viaProxy(client.port, '/folders', { ...headers, 'x-forwarded-for': '10.0.0.9', 'x-forwarded-proto': proto })
+    expect(await from('https', client.sign('GET', '/folders', { host }))).toContain(' 200 OK')
+    expect(await from('http', client.sign('GET', '/folders', { host }))).toContain(
+      'Clients of Backend.AI are answered over https only',
+    )
   })
 
   test('in web mode too, and a password is not even read', async () => {
