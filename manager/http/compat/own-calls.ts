@@ -35,7 +35,7 @@ export interface OwnCalls {
 export interface OwnCallsDeps {
   readonly server: Pick<HttpServer, 'connect' | 'port'>
   readonly sender: Sender
-  /** Of the client. */
+  /** Address of the client. */
   readonly address: string
   /** Ends calls whose client has left. */
   readonly signal?: AbortSignal | undefined

@@ -2,7 +2,7 @@ import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type ApiClient } from '#manager/contract'
 import { type OwnCalls, type Sender } from './own-calls.ts'
 
-/** One request of a client, admitted. */
+/** Request of a client that was admitted. */
 export interface CompatContext {
   readonly request: FastifyRequest
   readonly reply: FastifyReply

@@ -6,7 +6,7 @@ import { type CompatClient, compatClient, openCompat } from '../../fixtures/comp
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
-/** Who is refused by the adapter for clients of Backend.AI, and what hostile requests do. */
+/** Refusals of the adapter for clients of Backend.AI, and hostile requests. */
 let manager: TestManager
 let admin: ApiClient
 let owner: ApiClient

@@ -87,7 +87,7 @@ async function readSession({ api }: CompatContext, id: string): Promise<Session 
   try {
     return await api.getSession({ params: { id: SessionId.parse(id) } })
   } catch (error) {
-    // It was deleted, or is none of the caller's any more.
+    // The session was deleted, or is none of the caller's any more.
     if (isAppError(error) && error.code === 'session_not_found') return undefined
     throw error
   }

@@ -84,7 +84,7 @@ async function upload({ api, params, request, liftDeadline }: CompatContext): Pr
   }
 }
 
-/** One tar file in a form, as clients of the original unpack it. */
+/** Answers with one tar file in a form, as clients of the original unpack it. */
 async function download({ api, params, request, reply }: CompatContext): Promise<undefined> {
   const { files, file } = await readInput(request, DownloadInput)
   const { id } = await findSession(api, params.session ?? '')
