@@ -4,7 +4,6 @@ import {
   type Folder,
   type Keypair,
   type Session,
-  type SessionDetails,
   SESSION_NAME,
   SessionId,
   UserId,
@@ -26,12 +25,6 @@ export async function findSession(api: ApiClient, name: string, ownerKey?: strin
     if (items[0]) return items[0]
   }
   throw new AppError('session_not_found')
-}
-
-/** The same with the values of its variables, for those who may see them. */
-export async function findSessionDetails(api: ApiClient, name: string): Promise<SessionDetails> {
-  const { id } = await findSession(api, name)
-  return api.getSession({ params: { id } })
 }
 
 /** @throws AppError `keypair_not_found` also for one that the caller may not see */

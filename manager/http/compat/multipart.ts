@@ -1,6 +1,6 @@
 import { AppError } from '#manager/contract'
 
-/** One file of a form. */
+/** A file of a form. */
 export interface FormFile {
   readonly field: string
   readonly name: string

@@ -8,7 +8,7 @@ import { type HttpServer } from '../server.ts'
 /** Longest answer of the API that the adapter reads as a whole: larger than any page of a list. */
 const MOST_BYTES = 64 * 2 ** 20
 
-/** Who a call is for: by signature or by token, which is what the API asks about. */
+/** The sender for whom a call is made: known by a signature or a token, which is what the API asks about. */
 export type Sender =
   | { readonly kind: 'keypair'; readonly accessKey: string }
   | { readonly kind: 'token'; readonly token: string }

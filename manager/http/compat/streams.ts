@@ -10,7 +10,6 @@ import { NotOffered } from './errors.ts'
 import { createExecution } from './execute.ts'
 import { findSession } from './find.ts'
 import { type OwnCalls, type Sender } from './own-calls.ts'
-import { SSH_APP } from './tell-session.ts'
 
 export interface CompatUpgrade {
   readonly request: IncomingMessage
@@ -45,7 +44,7 @@ export async function takeUpgrade(upgrade: CompatUpgrade): Promise<void> {
   }
   if (name !== 'tcpproxy' && name !== 'httpproxy') throw new NotOffered(`Berth has no stream "${name}".`)
   const app = url.searchParams.get('app') ?? url.searchParams.get('service') ?? ''
-  const target = `/stream/session/${session.id}/tcpproxy?app=${encodeURIComponent(appOf(session, app))}`
+  const target = `/stream/session/${session.id}/tcpproxy?app=${encodeURIComponent(app)}`
   vouchFor(upgrade, sender)
   request.url = target
   const place = new URL(target, 'http://manager')
@@ -60,12 +59,6 @@ function vouchFor({ request }: CompatUpgrade, sender: Sender): void {
   delete request.headers.authorization
   if (sender.kind === 'token') request.headers.authorization = `Bearer ${sender.token}`
   adopt(request.socket, { road: 'backend.ai', ...(sender.kind === 'keypair' ? { accessKey: sender.accessKey } : {}) })
-}
-
-/** Clients ask for the SSH server of a session by the name of the original. */
-function appOf({ apps }: Session, name: string): string {
-  const isThere = apps.some(app => app.name === name)
-  return !isThere && name === SSH_APP.theirs ? SSH_APP.ours : name
 }
 
 function execute({ request, socket, head, calls, log }: CompatUpgrade, session: Session): void {

@@ -1,13 +1,10 @@
 import { isFinished, type Kernel, type Session, type SessionEvent } from '#manager/contract'
 import { slotsText, tellSlots } from './amounts.ts'
 
-/** The name of the app for a shell by SSH, in the original and in Berth. */
-export const SSH_APP = { theirs: 'sshd', ours: 'ssh' } as const
-
 /** Apps as clients list them. Berth tells nobody the port in the container: tunnels name the app. */
 export function tellApps({ apps }: Pick<Session, 'apps'>) {
   return apps.map(({ name, protocol, allowedOptions }) => ({
-    name: name === SSH_APP.ours ? SSH_APP.theirs : name,
+    name,
     protocol: protocol === 'tcp' ? 'tcp' : 'http',
     ports: [0],
     ...(allowedOptions ? { allowed_arguments: {}, allowed_envs: {} } : {}),

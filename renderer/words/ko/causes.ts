@@ -116,7 +116,7 @@ export default {
   // 설정
   announcement_ends_first: '공지의 종료 시각은 시작 시각보다 늦어야 합니다.',
   not_fair_share: '"{group}" 자원 그룹의 순서 방식은 {sequencer}입니다. 몫은 drf에서만 계산합니다.',
-  compat_port_taken: '이 컴퓨터에서 포트 {port}을(를) 열 수 없습니다. 다른 포트를 고르세요.',
+  compat_port_taken: '이 컴퓨터에서 열 수 없는 포트입니다: {port}. 다른 포트를 고르세요.',
   compat_needs_tls:
     'Backend.AI 클라이언트는 https로만 접속할 수 있습니다(Berth가 실행되는 컴퓨터는 예외). 이 클라이언트의 서명은 요청의 내용까지 보호하지 않기 때문입니다. 관리자가 알려 준 https 주소를 쓰세요.',
   compat_needs_known_proxy:

@@ -4,7 +4,7 @@ import { readSlots } from '../amounts.ts'
 import { findUser } from '../find.ts'
 import { NumberText, parseInput } from '../input.ts'
 import { imageName } from '../launch.ts'
-import { type GraphqlContext } from './run.ts'
+import { type GraphqlContext } from './context.ts'
 import { readRole, tellDomain, tellGroup, tellKeypair, tellUser } from './tell.ts'
 
 const Text = z.string().max(512)

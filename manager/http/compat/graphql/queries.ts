@@ -11,8 +11,8 @@ import {
 import { findKeypair, findSession, findUser } from '../find.ts'
 import { tellFolder } from '../tell-folder.ts'
 import { tellSession } from '../tell-session.ts'
+import { type GraphqlContext } from './context.ts'
 import { type ListArguments, readFilter, readOrder, readSlice, sliceOf } from './pages.ts'
-import { type GraphqlContext } from './run.ts'
 import {
   tellAgent,
   tellDomain,
@@ -165,7 +165,7 @@ export const QUERIES = {
 const flag = <K extends string>(key: K, value: boolean | null | undefined) =>
   (value == null ? {} : { [key]: String(value) }) as Partial<Record<K, string>>
 
-/** One thing: the original answers null instead of an error if it is not there. */
+/** Reads a single thing, for which the original answers null instead of an error if it is not there. */
 async function orNull<T>(code: string, read: () => Promise<T>): Promise<T | null> {
   try {
     return await read()

@@ -1,16 +1,10 @@
 import { type GraphQLSchema, type ExecutionResult } from 'graphql'
 import { AppError } from '#manager/contract'
-import { type OwnCalls, type Sender } from '../own-calls.ts'
+import { type GraphqlContext } from './context.ts'
 import { QUERY_LIMITS, requireModest } from './limits.ts'
 import { MUTATIONS } from './mutations.ts'
 import { QUERIES } from './queries.ts'
 import { SCHEMA } from './schema.ts'
-
-/** Context of a query, which its resolvers get. */
-export interface GraphqlContext {
-  readonly calls: OwnCalls
-  readonly sender: Sender
-}
 
 export interface GraphqlQuery {
   readonly query: string
