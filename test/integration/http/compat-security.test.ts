@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, type SigningKeypair } from '#manager/contract'
 import { type CompatClient, compatClient, openCompat } from '../../fixtures/compat-client.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
-import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
 /** Refusals of the adapter for clients of Backend.AI, and hostile requests. */
 let manager: TestManager
@@ -218,6 +218,8 @@ describe('the switch', () => {
     await using other = await startTestManager()
     const { api } = await other.signIn()
     expect((await api.getSettings()).backendAiPort).toBeNull()
+    const signed = signedApi(other.url, await api.createKeypair({ body: {} }))
+    await expect(signed.updateSettings({ body: { backendAiPort: 8490 } })).rejects.toMatchObject({ code: 'forbidden' })
     await admin.updateSettings({ body: { backendAiPort: null } })
     await expect(client.send('GET', '/')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     await admin.updateSettings({ body: { backendAiPort: client.port } })

@@ -16,6 +16,9 @@ const ROLES = { user: 'user', domain_admin: 'admin', superadmin: 'superadmin' } 
 /**
  * Signing in with a password, for the original's web mode and desktop app. The cookie holds a token of Berth, which ends as any other
  * sign-in; a page of another site cannot use it, because of its `SameSite` and because such a page has another Origin.
+ *
+ * Threat model: browsers send a cookie to every port of its host, also to those of programs of other people, for which the console's own
+ * sign-ins have two halves (ADR 16). This port has no page, so no browser signs in here: clients keep the cookie for themselves.
  */
 export const WEB_ROUTES: readonly CompatRoute[] = [
   { method: 'POST', path: '/server/login', open: true, handle: signIn },
