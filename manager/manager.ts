@@ -241,6 +241,7 @@ export async function startManager(
       ...config,
       trustedProxies: [...(config.trustedProxies ?? []), ...(config.backendAiProxies ?? [])],
       server: http,
+      now: () => store.now(),
       signers,
       box,
       upgrades,

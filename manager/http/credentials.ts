@@ -8,13 +8,10 @@ import { type RateState } from '../users/rate-limits.ts'
 import { browserToken } from '../users/secrets.ts'
 import { type Signers } from '../users/signers.ts'
 import { type UserRow } from '../store/identity/users.ts'
-import { adoptedBy } from './adopted.ts'
+import { type Adopted, adoptedBy } from './adopted.ts'
 import { type BrowserHalves, readHalves } from './browser-sign-in.ts'
 import { originOf } from './origin.ts'
 import { isSignature, readSignature, type SignedArea } from './signatures/read-signature.ts'
-
-/** A call of the adapter is over long before. Tunnels and streams end with their keypair, whatever this says. */
-const ADOPTED_MS = 15 * 60_000
 
 /** Identity that a request proved, with the state that was known at that time. */
 export interface Credentials {
@@ -44,8 +41,8 @@ export async function readCredentials(
   { logins, signers }: Authenticators,
   request: IncomingMessage,
 ): Promise<Credentials | undefined> {
-  const accessKey = adoptedBy(request)?.accessKey
-  if (accessKey !== undefined) return readAdopted(signers, accessKey)
+  const vouched = adoptedBy(request)?.signed
+  if (vouched) return readAdopted(signers, vouched)
   const { authorization } = request.headers
   if (authorization !== undefined && isSignature(authorization)) return readSigned(signers, request)
   const from = authorization === undefined ? 'cookie' : 'bearer'
@@ -82,9 +79,12 @@ function findBrowser(logins: Logins, { cookies, originSecret }: BrowserHalves): 
 }
 
 /** A call that the adapter makes for a client whose signature it has verified. Keypair and account are read again with each call. */
-async function readAdopted(signers: Signers, accessKey: string): Promise<Credentials> {
+async function readAdopted(
+  signers: Signers,
+  { accessKey, expiresAt }: NonNullable<Adopted['signed']>,
+): Promise<Credentials> {
   const { caller, user } = await signers.authenticateAgain(accessKey)
-  return { caller, user, from: 'signature', expiresAt: new Date(Date.now() + ADOPTED_MS), endsWith: accessKey }
+  return { caller, user, from: 'signature', expiresAt, endsWith: accessKey }
 }
 
 async function readSigned(signers: Signers, request: IncomingMessage): Promise<Credentials> {

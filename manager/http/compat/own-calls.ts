@@ -2,7 +2,7 @@ import { type IncomingMessage, request as sendRequest } from 'node:http'
 import { type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ApiClient, AppError, createClient, fromProblem, isProblem } from '#manager/contract'
-import { type Adopted } from '../adopted.ts'
+import { type Adopted, ADOPTED_MS } from '../adopted.ts'
 import { type HttpServer } from '../server.ts'
 
 /** Longest answer of the API that the adapter reads as a whole: larger than any page of a list. */
@@ -37,6 +37,8 @@ export interface OwnCallsDeps {
   readonly sender: Sender
   /** Address of the client. */
   readonly address: string
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number
   /** Ends calls whose client has left. */
   readonly signal?: AbortSignal | undefined
 }
@@ -47,7 +49,6 @@ export interface OwnCallsDeps {
  */
 export function createOwnCalls(deps: OwnCallsDeps): OwnCalls {
   const { server, sender, address } = deps
-  const facts: Adopted = { road: 'backend.ai', ...(sender.kind === 'keypair' ? { accessKey: sender.accessKey } : {}) }
   const credential = sender.kind === 'token' ? { authorization: `Bearer ${sender.token}` } : {}
 
   function open({ method, path, headers, body, signal = deps.signal }: OwnRequest): Promise<IncomingMessage> {
@@ -56,7 +57,7 @@ export function createOwnCalls(deps: OwnCallsDeps): OwnCalls {
         method,
         path,
         headers: { ...headers, ...credential, host: `127.0.0.1:${server.port}`, connection: 'close' },
-        createConnection: () => server.connect(address, facts),
+        createConnection: () => server.connect(address, factsOf(sender, deps.now())),
         ...(signal ? { signal } : {}),
       })
       request.once('response', resolve)
@@ -94,6 +95,12 @@ export function createOwnCalls(deps: OwnCallsDeps): OwnCalls {
     },
     as: other => createOwnCalls({ ...deps, sender: other }),
   }
+}
+
+/** Facts that the adapter vouches for about the calls of a sender. */
+export function factsOf(sender: Sender, now: number): Adopted {
+  if (sender.kind !== 'keypair') return { road: 'backend.ai' }
+  return { road: 'backend.ai', signed: { accessKey: sender.accessKey, expiresAt: new Date(now + ADOPTED_MS) } }
 }
 
 async function textOf(answer: IncomingMessage): Promise<string> {

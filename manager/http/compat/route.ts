@@ -13,6 +13,8 @@ export interface CompatContext {
   readonly params: Readonly<Record<string, string>>
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number
   /** Lifts the deadline of the body: for uploads, which may take hours. */
   readonly liftDeadline: () => void
 }

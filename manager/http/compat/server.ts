@@ -33,6 +33,8 @@ export interface CompatServerDeps extends Forwarders {
   /** Seals the tokens of up- and downloads. */
   readonly box: SecretBox
   readonly upgrades: Upgrades
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number
   readonly descriptors: number
   readonly log: Log
 }
@@ -102,7 +104,7 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
   })
 
   const callsFor = (request: IncomingMessage, sender: Sender, signal?: AbortSignal): OwnCalls =>
-    createOwnCalls({ server, sender, address: clientAddress(request), signal })
+    createOwnCalls({ server, sender, address: clientAddress(request), now: deps.now, signal })
 
   function register(route: CompatRoute, prefix: string): void {
     app.route({
@@ -130,6 +132,7 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
       api: calls.api,
       params: request.params as Record<string, string>,
       signal: left.signal,
+      now: deps.now,
       liftDeadline: () => {
         deadlines.lift(request.raw)
         reply.raw.once('finish', () => deadlines.restore(request.raw))
@@ -164,7 +167,7 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
         rules.check(request.headers)
         const sender = await readSender(signers, request)
         const calls = callsFor(request, sender)
-        await takeUpgrade({ request, socket, head, sender, calls, upgrades: deps.upgrades, log })
+        await takeUpgrade({ request, socket, head, sender, calls, upgrades: deps.upgrades, now: deps.now, log })
         unproven.keep(request.socket)
       } catch (error) {
         const known = toAppError(error)

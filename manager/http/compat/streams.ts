@@ -9,7 +9,7 @@ import { WEB_PREFIX } from './admit.ts'
 import { NotOffered } from './errors.ts'
 import { createExecution } from './execute.ts'
 import { findSession } from './find.ts'
-import { type OwnCalls, type Sender } from './own-calls.ts'
+import { factsOf, type OwnCalls, type Sender } from './own-calls.ts'
 
 export interface CompatUpgrade {
   readonly request: IncomingMessage
@@ -18,6 +18,8 @@ export interface CompatUpgrade {
   readonly sender: Sender
   readonly calls: OwnCalls
   readonly upgrades: Upgrades
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number
   readonly log: Log
 }
 
@@ -54,11 +56,11 @@ export async function takeUpgrade(upgrade: CompatUpgrade): Promise<void> {
 }
 
 /** From here on the connection is a tunnel, so nothing else can come by it. */
-function vouchFor({ request }: CompatUpgrade, sender: Sender): void {
+function vouchFor({ request, now }: CompatUpgrade, sender: Sender): void {
   delete request.headers.cookie
   delete request.headers.authorization
   if (sender.kind === 'token') request.headers.authorization = `Bearer ${sender.token}`
-  adopt(request.socket, { road: 'backend.ai', ...(sender.kind === 'keypair' ? { accessKey: sender.accessKey } : {}) })
+  adopt(request.socket, factsOf(sender, now()))
 }
 
 function execute({ request, socket, head, calls, log }: CompatUpgrade, session: Session): void {

@@ -199,7 +199,7 @@ async function requestUpload(box: SecretBox, context: CompatContext): Promise<un
     folder: id,
     upload,
     size,
-    until: Date.now() + TOKEN_MS,
+    until: context.now() + TOKEN_MS,
   }
   const token = Buffer.from(box.seal(JSON.stringify(ticket), PURPOSE)).toString('base64url')
   return { token, url: addressOf(request, '/storage/upload') }
@@ -211,10 +211,10 @@ function senderIn(sender: Sender): UploadTicket['sender'] {
 }
 
 /** @throws AppError `upload_not_found` for a token that is none of ours, or too old */
-function openTicket(box: SecretBox, token: string): UploadTicket {
+function openTicket(box: SecretBox, token: string, now: number): UploadTicket {
   try {
     const ticket = UploadTicket.parse(JSON.parse(box.open(Buffer.from(token, 'base64url').toString(), PURPOSE)))
-    if (ticket.until > Date.now()) return ticket
+    if (ticket.until > now) return ticket
   } catch {
     // Anybody may send any text.
   }
@@ -223,7 +223,7 @@ function openTicket(box: SecretBox, token: string): UploadTicket {
 
 async function forwardUpload(box: SecretBox, context: CompatContext, method: 'HEAD' | 'PATCH'): Promise<undefined> {
   const { request, reply, calls } = context
-  const ticket = openTicket(box, tokenOf(context))
+  const ticket = openTicket(box, tokenOf(context), context.now())
   const path = `/api/v1/folders/${ticket.folder}/uploads/${ticket.upload}`
   const isData = method === 'PATCH' && ticket.size > 0 && request.body instanceof Readable
   if (isData) context.liftDeadline()

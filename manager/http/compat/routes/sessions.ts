@@ -156,7 +156,7 @@ async function show(context: CompatContext): Promise<unknown> {
     status: session.status,
     statusInfo: session.reason.message,
     statusData: null,
-    age: session.startedAt === null ? 0 : Date.now() - Date.parse(session.startedAt),
+    age: session.startedAt === null ? 0 : context.now() - Date.parse(session.startedAt),
     creationTime: session.createdAt,
     terminationTime: session.endedAt,
     numQueriesExecuted: 0,
@@ -210,7 +210,7 @@ async function commit(context: CompatContext): Promise<unknown> {
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replaceAll(/^-+|-+$/g, '') || 'session'
-  const tag = new Date()
+  const tag = new Date(context.now())
     .toISOString()
     .replaceAll(/[-:]|\.\d+/g, '')
     .toLowerCase()
