@@ -73,6 +73,8 @@ async function launch({ api, request, reply, signal }: CompatContext): Promise<u
   void reply.code(created ? 201 : 200)
   if (input.enqueueOnly ?? input.enqueue_only) return tellLaunched(session, session.status, created)
   const seconds = input.maxWaitSeconds ?? input.max_wait_seconds ?? 0
+  // Nothing is sent while the client waits, which the server would take for a connection that is stuck.
+  request.raw.socket.setTimeout((MOST_WAIT_SECONDS + 60) * 1000)
   const after = await waitFor(api, session, ({ status }) => status === 'RUNNING' || isFinished(status), {
     seconds: seconds === 0 ? MOST_WAIT_SECONDS : Math.min(seconds, MOST_WAIT_SECONDS),
     signal,
