@@ -37,6 +37,7 @@ const FLOORS = {
     'tasks',
     'registries',
     'sso',
+    'scim',
     'webhooks',
     'quotas',
     'storage',

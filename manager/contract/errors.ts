@@ -107,6 +107,7 @@ export const ERRORS = {
   over_webhook_limit: { status: 409, retry: false, title: 'Too many webhooks' },
   webhook_delivery_not_found: { status: 404, retry: false, title: 'No such delivery' },
   webhook_inactive: { status: 409, retry: false, title: 'The webhook is off' },
+  scim_token_not_found: { status: 404, retry: false, title: 'No such SCIM token' },
   webhook_not_found: { status: 404, retry: false, title: 'No such webhook' },
   weak_password: { status: 400, retry: false, title: 'The password does not meet the rules' },
 

@@ -34,6 +34,7 @@ import { UPLOAD_ROUTES } from './routes/uploads.ts'
 import { USAGE_ROUTES } from './routes/usage.ts'
 import { SSH_KEYPAIR_ROUTES } from './routes/ssh-keypair.ts'
 import { USER_ROUTES } from './routes/users.ts'
+import { SCIM_TOKEN_ROUTES } from './routes/scim-tokens.ts'
 import { WEBHOOK_ROUTES } from './routes/webhooks.ts'
 
 export { MOST_SESSION_IDS } from './routes/sessions.ts'
@@ -72,6 +73,7 @@ export const ROUTES = {
   ...DIAGNOSTICS_ROUTES,
   ...BACKUP_ROUTES,
   ...MESSAGE_ROUTES,
+  ...SCIM_TOKEN_ROUTES,
   ...WEBHOOK_ROUTES,
   ...RESOURCE_GROUP_ROUTES,
   ...POLICY_ROUTES,

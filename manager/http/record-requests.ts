@@ -1,3 +1,4 @@
+import { SCIM_PATH } from './routes/scim.ts'
 import { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { defined } from '#base/defined'
@@ -121,7 +122,8 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
 
 function isTold(request: FastifyRequest): boolean {
   const { method, is404, routeOptions } = request
-  if (is404) return false
+  // Changes by SCIM are recorded with what they changed (`manager/scim/`).
+  if (is404 || routeOptions.url?.startsWith(SCIM_PATH)) return false
   // A tool that was called is in the entries of its requests to the API.
   if (routeOptions.url === '/mcp') return method === 'POST' && request.outcome?.code !== undefined
   return toolOf(request) !== undefined || (!READING.has(method) && !UNTOLD.has(routeOptions.config.route ?? ''))

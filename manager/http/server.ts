@@ -50,6 +50,7 @@ import { registerEventRoute } from './routes/events.ts'
 import { registerMcpRoute } from './routes/mcp.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { registerSsoCallback } from './routes/sign-in-providers.ts'
+import { registerScimRoutes, type ScimEndpoint } from './routes/scim.ts'
 import { type SsoAttempts } from '../sso/attempts.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
@@ -93,6 +94,8 @@ export interface HttpServerDeps extends Forwarders {
   readonly handlers: Handlers
   /** Handles browsers that come back from a sign-in provider. */
   readonly sso: Pick<SsoAttempts, 'callback'>
+  /** Accounts and projects for identity providers. */
+  readonly scim: Omit<ScimEndpoint, 'log'>
   readonly upgrades: Upgrades
   readonly logins: Logins
   readonly signers: Signers
@@ -210,6 +213,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       largeAnswers: admission.largeAnswers,
     })
     registerSsoCallback(app, deps.sso)
+    registerScimRoutes(app, { ...deps.scim, log })
     registerMcpRoute(app, version)
     registerEventRoute(app, { bus: deps.bus, fileWatches: deps.fileWatches, logins, signers, db: deps.db })
     registerOperationsRoutes(app, {
@@ -299,29 +303,34 @@ function acceptJson(app: FastifyInstance): void {
   const turns = createTurns(setImmediate)
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    // Some clients send the type without a body.
-    if (body === '') {
-      done(null, undefined)
-      return
-    }
-    const json = body.toString()
-    const read = () => {
-      const { access, jsonParts = access === 'none' ? JSON_PARTS.stranger : JSON_PARTS.usual } =
-        request.routeOptions.config
-      if (hasManyJsonParts(json, jsonParts)) {
-        done(new AppError('bad_request', because('many_json_parts', { limit: jsonParts })))
+  // SCIM has a type of its own (RFC 7644, section 3.1).
+  app.addContentTypeParser(
+    ['application/json', 'application/scim+json'],
+    { parseAs: 'string' },
+    (request, body, done) => {
+      // Some clients send the type without a body.
+      if (body === '') {
+        done(null, undefined)
         return
       }
-      void parse(request, json, (error, value: unknown) => {
-        const refused = error === null && hasUnstorableText(json)
-        done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)
-      })
-    }
-    const { credentials } = request
-    if (credentials && json.length < LARGE_BODY) read()
-    else turns.run(senderOf(request), read).catch((error: unknown) => done(error as Error))
-  })
+      const json = body.toString()
+      const read = () => {
+        const { access, jsonParts = access === 'none' ? JSON_PARTS.stranger : JSON_PARTS.usual } =
+          request.routeOptions.config
+        if (hasManyJsonParts(json, jsonParts)) {
+          done(new AppError('bad_request', because('many_json_parts', { limit: jsonParts })))
+          return
+        }
+        void parse(request, json, (error, value: unknown) => {
+          const refused = error === null && hasUnstorableText(json)
+          done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)
+        })
+      }
+      const { credentials } = request
+      if (credentials && json.length < LARGE_BODY) read()
+      else turns.run(senderOf(request), read).catch((error: unknown) => done(error as Error))
+    },
+  )
 }
 
 /** Passes a body to the handler as a stream. */

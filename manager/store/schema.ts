@@ -75,6 +75,7 @@ import {
   type UploadsTable,
   type DownloadsTable,
 } from './tables/storage.ts'
+import { type ScimGroupsTable, type ScimTokensTable, type ScimUsersTable } from './tables/scim.ts'
 import { type SignInAttemptsTable, type SignInIdentitiesTable, type SignInProvidersTable } from './tables/sign-in.ts'
 import {
   type PresetsTable,
@@ -179,6 +180,9 @@ export interface Database {
   session_shares: SessionSharesTable
   uploads: UploadsTable
   downloads: DownloadsTable
+  scim_tokens: ScimTokensTable
+  scim_users: ScimUsersTable
+  scim_groups: ScimGroupsTable
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
 }

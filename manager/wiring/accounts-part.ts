@@ -9,10 +9,15 @@ import { createDomainRoutes } from '../http/routes/domains.ts'
 import { createHomeFileRoutes } from '../http/routes/home-files.ts'
 import { createIdentityRoutes } from '../http/routes/identity.ts'
 import { createKeypairRoutes } from '../http/routes/keypairs.ts'
+import { type ScimEndpoint, SCIM_PATH } from '../http/routes/scim.ts'
 import { createSignInProviderRoutes } from '../http/routes/sign-in-providers.ts'
+import { createScimTokenRoutes } from '../http/routes/scim-tokens.ts'
 import { createSshKeypairRoutes } from '../http/routes/ssh-keypair.ts'
 import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
+import { createScimGroups } from '../scim/groups.ts'
+import { createScimTokens } from '../scim/tokens.ts'
+import { createScimUsers } from '../scim/users.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
 import { createSsoAttempts, type SsoAttempts } from '../sso/attempts.ts'
@@ -78,6 +83,7 @@ export interface AccountsPart extends AsyncDisposable {
   readonly logins: Logins
   readonly signers: Signers
   readonly sso: Pick<SsoAttempts, 'callback'>
+  readonly scim: Omit<ScimEndpoint, 'log'>
   /** @throws AppError if no sign-in provider works; call it before sign-in by password is switched off */
   requireWorkingProvider(): Promise<void>
   readonly handlers: AccountsHandlers
@@ -86,6 +92,7 @@ export interface AccountsPart extends AsyncDisposable {
 type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
   ReturnType<typeof createAccountRoutes> &
   ReturnType<typeof createSignInProviderRoutes> &
+  ReturnType<typeof createScimTokenRoutes> &
   ReturnType<typeof createDomainRoutes> &
   ReturnType<typeof createSshKeypairRoutes> &
   ReturnType<typeof createHomeFileRoutes> &
@@ -185,12 +192,20 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   const proving = { store, passwords, secondFactor }
   const mailing = { store, passwords, settings, mailer }
   const users = createUsers({ ...mailing, logins, notifier, events, onChanged: onLimitsChanged })
+  const groups = createGroups({ store, notifier, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft })
+  const scimTokens = createScimTokens({ store })
   const opened = stack.move()
   return {
     passwords,
     logins,
     signers,
     sso: attempts,
+    scim: {
+      tokens: scimTokens,
+      users: createScimUsers({ store, passwords, logins, notifier, events, onChanged: onLimitsChanged }),
+      groups: createScimGroups({ store, groups }),
+      baseUrl: async request => ((await settings.read()).publicUrl ?? consoleAddress(request.raw)) + SCIM_PATH,
+    },
     requireWorkingProvider: () => providers.requireWorking(),
     handlers: {
       ...createIdentityRoutes({
@@ -218,8 +233,9 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createDomainRoutes({
         domains: createDomains({ store, logins, onLimitsChanged }),
-        groups: createGroups({ store, notifier, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft }),
+        groups,
       }),
+      ...createScimTokenRoutes({ tokens: scimTokens, settings, consoleAddress }),
       ...createSshKeypairRoutes(createSshKeypairs({ store, notifier })),
       ...createHomeFileRoutes(createHomeFiles({ store, box, notifier })),
       ...createAccessTokenRoutes(

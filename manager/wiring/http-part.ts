@@ -49,6 +49,7 @@ export function startHttpPart(deps: HttpPartDeps): Promise<HttpServer> {
     rules,
     handlers,
     sso: accounts.sso,
+    scim: accounts.scim,
     upgrades,
     logins: accounts.logins,
     signers: accounts.signers,

@@ -17,7 +17,7 @@ import { signInCookies } from './sign-in-cookies.ts'
 import { readPath } from './read-path.ts'
 import { createTurnstile } from './turnstile.ts'
 
-const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz|metrics|mcp)($|\?)/
+const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz|metrics|mcp)($|\?)|^\/scim\/v2\//
 /** Fields that only a forwarder sets. */
 const isOurs = (name: string) =>
   name === 'forwarded' || name === CONSOLE_SECRET_HEADER || name.startsWith('x-forwarded-')

@@ -163,7 +163,8 @@ export const ADMINISTRATION_CAUSES = {
   cert_not_issued_dns:
     '{authority} did not issue a certificate for {names}: {text}. Check what {program} does. Berth tries again by itself.',
 
-  // directories of people
+  // people by SCIM, and their directories
+  scim_tokens_at_most: 'A domain has at most {limit} SCIM tokens. End one that is not used.',
   directory_address: 'Berth does not connect to {host}: addresses of this kind give out credentials of the machine.',
   directory_away: '{host} does not accept a connection ({reason}). Check address, port and firewalls.',
   directory_base: 'The directory shows no entry "{base}" (LDAP result {code}). Check base, and the rights of bindDn.',

@@ -6,6 +6,7 @@ import { webhooks } from './0004-webhooks.ts'
 import { networkAccess } from './0005-network-access.ts'
 import { gpuLimitsOfDomains } from './0006-gpu-limits-of-domains.ts'
 import { peopleOfDirectories } from './0007-people-of-directories.ts'
+import { scim } from './0009-scim.ts'
 import { indexOfContinuedKernels } from './0011-index-of-continued-kernels.ts'
 import { tokenBounds } from './0012-token-bounds.ts'
 
@@ -18,6 +19,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005-network-access': networkAccess,
   '0006-gpu-limits-of-domains': gpuLimitsOfDomains,
   '0007-people-of-directories': peopleOfDirectories,
+  '0009-scim': scim,
   '0011-index-of-continued-kernels': indexOfContinuedKernels,
   '0012-token-bounds': tokenBounds,
 }

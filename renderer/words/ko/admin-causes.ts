@@ -157,7 +157,8 @@ export default {
   cert_not_issued_dns:
     '{authority} 인증 기관이 {names} 인증서를 발급하지 않았습니다: {text}. {program} 프로그램이 하는 일을 확인하세요. Berth가 스스로 다시 시도합니다.',
 
-  // 사람 디렉터리
+  // SCIM과 사람 디렉터리
+  scim_tokens_at_most: '도메인 하나에 SCIM 토큰은 {limit}개까지입니다. 쓰지 않는 것을 끝내세요.',
   directory_address: 'Berth는 {host}에 연결하지 않습니다. 이런 주소는 컴퓨터의 자격 증명을 내줍니다.',
   directory_away: '{host}에 연결할 수 없습니다({reason}). 주소, 포트, 방화벽을 확인하세요.',
   directory_base: '디렉터리에 "{base}" 항목이 보이지 않습니다(LDAP 결과 {code}). base와 bindDn의 권한을 확인하세요.',

@@ -82,6 +82,7 @@ export default {
   over_webhook_limit: '웹훅이 너무 많습니다',
   webhook_delivery_not_found: '그런 전송 기록이 없습니다',
   webhook_inactive: '웹훅이 꺼져 있습니다',
+  scim_token_not_found: 'SCIM 토큰이 없습니다',
   webhook_not_found: '그런 웹훅이 없습니다',
   weak_password: '비밀번호가 규칙에 맞지 않습니다',
   directory_not_empty: '디렉터리가 비어 있지 않습니다',

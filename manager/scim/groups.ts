@@ -1,0 +1,204 @@
+import { z } from 'zod'
+import { GroupId, isAppError, UserId } from '#manager/contract'
+import {
+  findHiddenGroup,
+  listScimGroups,
+  listScimMembers,
+  putScimGroup,
+  type ScimGroupRow,
+} from '../store/identity/scim.ts'
+import { insertAuditRows } from '../store/operation/audit-log.ts'
+import { toAuditRow } from '../store/operation/audit-row.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Caller } from '../users/authorize.ts'
+import { type Groups } from '../users/groups.ts'
+import { equalityOf, type Filter, fits } from './filter.ts'
+import { type Doc, patched } from './patch.ts'
+import { invalid, notFound, ScimError } from './scim-error.ts'
+import { type ScimClient } from './tokens.ts'
+
+export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
+
+const MOST_MEMBERS = 10_000
+const Given = z.object({
+  displayName: z
+    .string()
+    .trim()
+    .min(1)
+    .max(64)
+    .regex(/^\P{Cc}*$/u),
+  externalId: z.string().max(254).nullish(),
+  members: z
+    .array(z.object({ value: z.string().max(100) }))
+    .max(MOST_MEMBERS)
+    .nullish(),
+})
+type Given = z.infer<typeof Given>
+
+export interface ScimGroupsDeps {
+  readonly store: Store
+  readonly groups: Pick<Groups, 'create' | 'update' | 'addMember' | 'removeMember'>
+}
+
+/**
+ * Projects as groups of SCIM, RFC 7643 section 4.2: those of the token's domain but `default`, in which every account begins. The rules are
+ * those of an administrator of the domain (`users/groups.ts`). Groups in groups are refused. A deleted group has lost its members; the project
+ * stays with its sessions and folders, out of the client's sight, for an administrator to delete.
+ */
+export interface ScimGroups {
+  list(client: ScimClient, filter: Filter | undefined, withMembers: boolean): Promise<Doc[]>
+  /** @throws ScimError */
+  get(client: ScimClient, id: string, withMembers?: boolean): Promise<Doc>
+  create(client: ScimClient, body: unknown): Promise<Doc>
+  replace(client: ScimClient, id: string, body: unknown): Promise<Doc>
+  patch(client: ScimClient, id: string, body: unknown): Promise<Doc>
+  remove(client: ScimClient, id: string): Promise<void>
+}
+
+export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups {
+  const { db } = store
+
+  async function docs(rows: readonly ScimGroupRow[], withMembers: boolean): Promise<Doc[]> {
+    const members = withMembers
+      ? await listScimMembers(
+          db,
+          rows.map(({ id }) => id),
+        )
+      : undefined
+    return rows.map(row => toDoc(row, members && (members.get(row.id) ?? [])))
+  }
+
+  async function get({ domain }: ScimClient, id: string, withMembers = true): Promise<Doc> {
+    const rows = GroupId.safeParse(id).success
+      ? await listScimGroups(db, domain, { attribute: 'id', value: id.toLowerCase() })
+      : []
+    const [doc] = await docs(rows, withMembers)
+    if (!doc) throw notFound('group')
+    return doc
+  }
+
+  async function setMembers(client: ScimClient, id: GroupId, wanted: readonly string[]): Promise<void> {
+    const current = (await listScimMembers(db, [id])).get(id)?.map(member => member.id as string) ?? []
+    const ids = [...new Set(wanted.map(value => value.toLowerCase()))]
+    for (const userId of ids.filter(one => !current.includes(one))) {
+      if (!UserId.safeParse(userId).success) throw invalid(`No such user: ${userId.slice(0, 100)}`)
+      await groups.addMember(callerOf(client), id, userId as UserId).catch((error: unknown) => {
+        throw isAppError(error) && error.code === 'user_not_found' ? invalid(`No such user: ${userId}`) : error
+      })
+    }
+    for (const userId of current.filter(one => !ids.includes(one))) {
+      await groups.removeMember(callerOf(client), id, userId as UserId)
+    }
+  }
+
+  async function write(client: ScimClient, id: GroupId, given: Given): Promise<void> {
+    const [row] = await listScimGroups(db, client.domain, { attribute: 'id', value: id })
+    if (!row) throw notFound('group')
+    if (row.name !== given.displayName) {
+      await groups.update(callerOf(client), id, { name: given.displayName }).catch(unique)
+    }
+    await putScimGroup(db, id, { externalId: given.externalId ?? null, hidden: false })
+    await setMembers(client, id, given.members?.map(({ value }) => value) ?? [])
+    await note(client, 'scimChangeGroup', given.displayName)
+  }
+
+  const note = (client: ScimClient, action: string, target: string) =>
+    insertAuditRows(db, [
+      toAuditRow({
+        ...{ action, target, result: 'ok', actor: `SCIM: ${client.name}`, domain: client.domain },
+        detail: { scimToken: client.id },
+      }),
+    ])
+
+  return {
+    async list({ domain }, filter, withMembers) {
+      const by = equalityOf(filter, ['displayname', 'externalid', 'id'] as const)
+      const all = await docs(await listScimGroups(db, domain, by), withMembers || (filter !== undefined && !by))
+      const found = filter && !by ? all.filter(doc => fits(filter, doc)) : all
+      return withMembers ? found : found.map(({ members: _, ...doc }) => doc)
+    },
+
+    get,
+
+    async create(client, body) {
+      const given = readGroup(body)
+      const hidden = await findHiddenGroup(db, client.domain, given.displayName)
+      const { displayName: name } = given
+      const id =
+        hidden?.id ??
+        (await groups.create(callerOf(client), { name, domain: client.domain, description: '' } as never).catch(unique))
+          .id
+      await putScimGroup(db, id, { externalId: given.externalId ?? null, hidden: false })
+      await setMembers(client, id, given.members?.map(({ value }) => value) ?? [])
+      await note(client, 'scimCreateGroup', name)
+      return get(client, id)
+    },
+
+    async replace(client, id, body) {
+      await get(client, id, false)
+      await write(client, id as GroupId, readGroup(body))
+      return get(client, id)
+    },
+
+    async patch(client, id, body) {
+      await write(client, id as GroupId, readGroup(patched(await get(client, id), body)))
+      return get(client, id)
+    },
+
+    async remove(client, id) {
+      const { displayName, externalId } = await get(client, id)
+      await setMembers(client, id as GroupId, [])
+      await putScimGroup(db, id as GroupId, {
+        externalId: typeof externalId === 'string' ? externalId : null,
+        hidden: true,
+      })
+      await note(client, 'scimDeleteGroup', String(displayName))
+    },
+  }
+}
+
+/** A client has the rights of an administrator of its domain over projects, and is no person. */
+const callerOf = ({ name, domain }: ScimClient): Caller => ({
+  userId: '00000000-0000-0000-0000-000000000000' as UserId,
+  email: `SCIM: ${name}`,
+  role: 'domain_admin',
+  domain,
+  loginId: null,
+  keypair: null,
+  scopes: null,
+})
+
+function unique(error: unknown): never {
+  if (isAppError(error) && error.code === 'group_exists') {
+    throw new ScimError(409, 'Another project of the domain has this name.', 'uniqueness')
+  }
+  throw error
+}
+
+function readGroup(body: unknown): Given {
+  const keys = new Map(Object.keys(Given.shape).map(name => [name.toLowerCase(), name]))
+  const spelled =
+    typeof body === 'object' && body !== null
+      ? Object.fromEntries(Object.entries(body).map(([name, value]) => [keys.get(name.toLowerCase()) ?? name, value]))
+      : body
+  const parsed = Given.safeParse(spelled)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw invalid(`${issue?.path.join('.') ?? 'The body'}: ${issue?.message ?? 'is not valid'}`)
+}
+
+function toDoc(row: ScimGroupRow, members: readonly { readonly id: string; readonly name: string }[] | undefined): Doc {
+  return {
+    schemas: [GROUP_SCHEMA],
+    id: row.id,
+    ...(row.external_id === null ? {} : { externalId: row.external_id }),
+    displayName: row.name,
+    ...(members && { members: members.map(({ id: value, name: display }) => ({ value, display, type: 'User' })) }),
+    meta: {
+      resourceType: 'Group',
+      created: row.created_at.toISOString(),
+      lastModified: (row.changed_at ?? row.created_at).toISOString(),
+      version: `W/"${row.version}"`,
+    },
+  }
+}

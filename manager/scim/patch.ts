@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { type Filter, fits, parseFilter, pathOf } from './filter.ts'
+import { invalid, ScimError } from './scim-error.ts'
+
+export type Doc = Record<string, unknown>
+
+const MOST_OPERATIONS = 1_000
+
+/** RFC 7644, section 3.5.2. Names and verbs come in any case, from Entra ID as `Replace`. */
+const Patch = z.record(z.string(), z.unknown()).transform((body, context) => {
+  const operations = Object.entries(body).find(([key]) => key.toLowerCase() === 'operations')?.[1]
+  const parsed = z
+    .array(z.object({ op: z.string().max(20), path: z.string().max(500).optional(), value: z.unknown().optional() }))
+    .min(1)
+    .max(MOST_OPERATIONS)
+    .safeParse(operations)
+  if (parsed.success) return parsed.data
+  context.addIssue({ code: 'custom', message: 'Operations must be a list of operations' })
+  return z.NEVER
+})
+
+/** The resource after the operations of a request. The given one stays as it is. @throws ScimError */
+export function patched(doc: Doc, body: unknown): Doc {
+  const parsed = Patch.safeParse(body)
+  if (!parsed.success) throw new ScimError(400, 'The body needs a list Operations.', 'invalidSyntax')
+  const next = structuredClone(doc)
+  for (const { op, path, value } of parsed.data) {
+    const verb = op.toLowerCase()
+    if (verb !== 'add' && verb !== 'replace' && verb !== 'remove') {
+      throw new ScimError(400, `"${op.slice(0, 20)}" is no operation: add, remove or replace.`, 'invalidSyntax')
+    }
+    if (path === undefined) {
+      if (verb === 'remove') throw new ScimError(400, 'remove needs a path.', 'noTarget')
+      if (!isDoc(value)) throw invalid('Without a path, value must be an object.')
+      // Entra ID names inner attributes with dots here.
+      for (const [name, inner] of Object.entries(value)) apply(next, verb, parsePath(name), inner)
+    } else apply(next, verb, parsePath(path), value)
+  }
+  return next
+}
+
+interface Path {
+  readonly attribute: string
+  readonly filter: Filter | undefined
+  readonly sub: string | undefined
+}
+
+function parsePath(text: string): Path {
+  const [, head = '', filter, rest] = /^([^[\]]+)(?:\[(.*)\](?:\.([\w$-]+))?)?$/.exec(text.trim()) ?? []
+  const [attribute = '', inner, ...deeper] = pathOf(head).split('.')
+  if (!/^[\w$-]+$/.test(attribute) || deeper.length > 0 || attribute === '__proto__') {
+    throw new ScimError(400, `"${text.slice(0, 100)}" is no path.`, 'invalidPath')
+  }
+  const sub = (rest ?? inner)?.toLowerCase()
+  return { attribute, filter: filter === undefined ? undefined : parseFilter(filter), sub }
+}
+
+const isDoc = (value: unknown): value is Doc => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The name as the resource has it, or as it would be called. */
+function keyOf(doc: Doc, name: string): string {
+  return Object.keys(doc).find(key => key.toLowerCase() === name) ?? SPELLINGS[name] ?? name
+}
+
+const SPELLINGS: Readonly<Record<string, string>> = Object.fromEntries(
+  ['userName', 'displayName', 'externalId', 'familyName', 'givenName', 'middleName'].map(name => [
+    name.toLowerCase(),
+    name,
+  ]),
+)
+const LISTS: ReadonlySet<string> = new Set(['emails', 'members'])
+
+function apply(doc: Doc, verb: 'add' | 'replace' | 'remove', { attribute, filter, sub }: Path, value: unknown): void {
+  const key = keyOf(doc, attribute)
+  if (filter || LISTS.has(attribute)) {
+    doc[key] = changedList(listOf(doc[key]), verb, { filter, sub }, value)
+    return
+  }
+  if (sub === undefined) {
+    if (verb === 'remove') delete doc[key]
+    else doc[key] = isDoc(doc[key]) && isDoc(value) ? { ...doc[key], ...spelled(value) } : value
+    return
+  }
+  const inner = isDoc(doc[key]) ? doc[key] : {}
+  if (verb === 'remove') delete inner[keyOf(inner, sub)]
+  else inner[keyOf(inner, sub)] = value
+  doc[key] = inner
+}
+
+const spelled = (value: Doc) =>
+  Object.fromEntries(Object.entries(value).map(([name, inner]) => [SPELLINGS[name.toLowerCase()] ?? name, inner]))
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value]
+}
+
+function changedList(
+  list: readonly unknown[],
+  verb: 'add' | 'replace' | 'remove',
+  { filter, sub }: Pick<Path, 'filter' | 'sub'>,
+  value: unknown,
+): unknown[] {
+  if (!filter) {
+    if (verb === 'replace') return listOf(value)
+    // Entra ID removes members by a value beside the path of the list.
+    const named = listOf(value).map(idOf)
+    const others = verb === 'remove' && value === undefined ? [] : list.filter(item => !named.includes(idOf(item)))
+    return verb === 'remove' ? others : [...others, ...listOf(value)]
+  }
+  const found = list.filter(item => fits(filter, item))
+  if (verb === 'remove' && sub === undefined) return list.filter(item => !found.includes(item))
+  if (found.length === 0) {
+    if (verb === 'remove') return [...list]
+    // Okta and Entra ID set `emails[type eq "work"].value` where there is none yet.
+    const made = filter.kind === 'compare' && filter.operator === 'eq' ? { [filter.path]: filter.value } : undefined
+    if (!made) throw new ScimError(400, 'Nothing matches the path.', 'noTarget')
+    return [...list, sub === undefined ? { ...made, ...(isDoc(value) ? value : { value }) } : { ...made, [sub]: value }]
+  }
+  return list.map(item => {
+    if (!found.includes(item) || !isDoc(item)) return item
+    if (sub === undefined) return { ...item, ...(isDoc(value) ? value : { value }) }
+    const { [keyOf(item, sub)]: _, ...rest } = item
+    return verb === 'remove' ? rest : { ...rest, [sub]: value }
+  })
+}
+
+const idOf = (item: unknown) => (isDoc(item) ? item.value : item)

@@ -1,0 +1,224 @@
+import { type Selectable, sql } from 'kysely'
+import { DEFAULT_GROUP, type GroupId, type UserId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type ScimTokensTable } from '../tables/scim.ts'
+
+export type ScimTokenRow = Selectable<ScimTokensTable>
+
+export function listScimTokens(db: Db, domain: string | undefined) {
+  return db
+    .selectFrom('scim_tokens')
+    .innerJoin('users', 'users.id', 'scim_tokens.created_by')
+    .selectAll('scim_tokens')
+    .select('users.email')
+    .$if(domain !== undefined, query => query.where('scim_tokens.domain', '=', domain ?? ''))
+    .orderBy('scim_tokens.created_at')
+    .execute()
+}
+
+export async function insertScimToken(
+  db: Db,
+  token: Pick<ScimTokenRow, 'id' | 'domain' | 'name' | 'token_hash' | 'created_by'>,
+): Promise<void> {
+  await db.insertInto('scim_tokens').values(token).execute()
+}
+
+/** @returns false if there is no such token in the domain (undefined: in any) */
+export async function deleteScimToken(db: Db, id: string, domain: string | undefined): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('scim_tokens')
+    .where('id', '=', id)
+    .$if(domain !== undefined, query => query.where('domain', '=', domain ?? ''))
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+/** A token whose maker may administer its domain now. Its use is noted once a minute. */
+export async function findScimToken(
+  db: Db,
+  tokenHash: Buffer,
+): Promise<Pick<ScimTokenRow, 'id' | 'domain' | 'name' | 'created_by'> | undefined> {
+  const found = await db
+    .selectFrom('scim_tokens')
+    .innerJoin('users', 'users.id', 'scim_tokens.created_by')
+    .innerJoin('domains', 'domains.name', 'scim_tokens.domain')
+    .select(['scim_tokens.id', 'scim_tokens.domain', 'scim_tokens.name', 'scim_tokens.created_by'])
+    .select('scim_tokens.last_used_at')
+    .where('token_hash', '=', tokenHash)
+    .where('users.active', '=', true)
+    .where('domains.active', '=', true)
+    .where(
+      sql<boolean>`(users.role = 'superadmin' or (users.role = 'domain_admin' and users.domain = scim_tokens.domain))`,
+    )
+    .executeTakeFirst()
+  if (!found) return undefined
+  const { last_used_at: last, ...token } = found
+  if (last === null || Date.now() - last.getTime() > 60_000) {
+    await db
+      .updateTable('scim_tokens')
+      .set({ last_used_at: sql<Date>`now()` })
+      .where('id', '=', token.id)
+      .execute()
+  }
+  return token
+}
+
+/** Accounts of a domain that a client sees: all but those of superadmins, and those that a client has deleted. */
+const users = (db: Db, domain: string) =>
+  db
+    .selectFrom('users')
+    .leftJoin('scim_users', join =>
+      join.onRef('scim_users.user_id', '=', 'users.id').onRef('scim_users.domain', '=', 'users.domain'),
+    )
+    .where('users.domain', '=', domain)
+    .where('users.role', '<>', 'superadmin')
+
+const columns = [
+  'users.id',
+  'users.email',
+  'users.name',
+  'users.active',
+  'users.version',
+  'users.created_at',
+  'scim_users.external_id',
+  'scim_users.attributes',
+  'scim_users.changed_at',
+] as const
+const userName = sql<string>`coalesce(scim_users.user_name, users.email)`
+const isHidden = sql<boolean>`coalesce(scim_users.hidden, false)`
+
+export type ScimUserRow = Awaited<ReturnType<typeof listScimUsers>>[number]
+
+/** @param by the value of one attribute, which SQL compares; undefined: all */
+export function listScimUsers(
+  db: Db,
+  domain: string,
+  by: { readonly attribute: 'username' | 'externalid' | 'id'; readonly value: string } | undefined,
+) {
+  return users(db, domain)
+    .select(columns)
+    .select([userName.as('user_name'), isHidden.as('hidden')])
+    .where(sql<boolean>`not ${isHidden}`)
+    .$if(by?.attribute === 'username', query => query.where(sql<boolean>`lower(${userName}) = lower(${by?.value})`))
+    .$if(by?.attribute === 'externalid', query => query.where('scim_users.external_id', '=', by?.value ?? ''))
+    .$if(by?.attribute === 'id', query => query.where(sql<boolean>`users.id::text = ${by?.value}`))
+    .orderBy('users.created_at')
+    .orderBy('users.id')
+    .execute()
+}
+
+/** Whether another account of the domain has this userName, or this address. */
+export async function isUserNameTaken(db: Db, domain: string, name: string, except: UserId | null): Promise<boolean> {
+  const found = await users(db, domain)
+    .select('users.id')
+    .where(sql<boolean>`not ${isHidden}`)
+    .where(sql<boolean>`lower(${userName}) = lower(${name})`)
+    .$if(except !== null, query => query.where('users.id', '<>', except ?? ('' as UserId)))
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/** An account that a client has deleted, by the address. */
+export function findHidden(db: Db, domain: string, email: string): Promise<{ id: UserId } | undefined> {
+  return users(db, domain)
+    .select('users.id')
+    .where(isHidden)
+    .where(sql<boolean>`lower(users.email) = lower(${email})`)
+    .executeTakeFirst()
+}
+
+export interface ScimUserNote {
+  readonly userName: string
+  readonly externalId: string | null
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly hidden: boolean
+}
+
+export async function putScimUser(trx: Db, userId: UserId, domain: string, note: ScimUserNote): Promise<void> {
+  const row = {
+    domain,
+    user_name: note.userName,
+    external_id: note.externalId,
+    attributes: JSON.stringify(note.attributes),
+    hidden: note.hidden,
+    changed_at: sql<Date>`now()`,
+  }
+  await trx
+    .insertInto('scim_users')
+    .values({ user_id: userId, ...row })
+    .onConflict(conflict => conflict.column('user_id').doUpdateSet(row))
+    .execute()
+}
+
+export type ScimGroupRow = Awaited<ReturnType<typeof listScimGroups>>[number]
+
+/** Projects of a domain that a client sees: all but `default`, and those that a client has deleted. */
+export function listScimGroups(
+  db: Db,
+  domain: string,
+  by: { readonly attribute: 'displayname' | 'externalid' | 'id'; readonly value: string } | undefined,
+) {
+  return db
+    .selectFrom('groups')
+    .leftJoin('scim_groups', 'scim_groups.group_id', 'groups.id')
+    .select(['groups.id', 'groups.name', 'groups.version', 'groups.created_at', 'scim_groups.external_id'])
+    .select('scim_groups.changed_at')
+    .where('groups.domain', '=', domain)
+    .where('groups.name', '<>', DEFAULT_GROUP)
+    .where(sql<boolean>`not coalesce(scim_groups.hidden, false)`)
+    .$if(by?.attribute === 'displayname', query => query.where(sql<boolean>`lower(groups.name) = lower(${by?.value})`))
+    .$if(by?.attribute === 'externalid', query => query.where('scim_groups.external_id', '=', by?.value ?? ''))
+    .$if(by?.attribute === 'id', query => query.where(sql<boolean>`groups.id::text = ${by?.value}`))
+    .orderBy('groups.created_at')
+    .orderBy('groups.id')
+    .execute()
+}
+
+/** A project that a client has deleted, by its name. */
+export function findHiddenGroup(db: Db, domain: string, name: string): Promise<{ id: GroupId } | undefined> {
+  return db
+    .selectFrom('groups')
+    .innerJoin('scim_groups', 'scim_groups.group_id', 'groups.id')
+    .select('groups.id')
+    .where('scim_groups.hidden', '=', true)
+    .where('groups.domain', '=', domain)
+    .where(sql<boolean>`lower(groups.name) = lower(${name})`)
+    .executeTakeFirst()
+}
+
+export async function putScimGroup(
+  db: Db,
+  groupId: GroupId,
+  { externalId, hidden }: { readonly externalId: string | null; readonly hidden: boolean },
+): Promise<void> {
+  const row = { external_id: externalId, hidden, changed_at: sql<Date>`now()` }
+  await db
+    .insertInto('scim_groups')
+    .values({ group_id: groupId, ...row })
+    .onConflict(conflict => conflict.column('group_id').doUpdateSet(row))
+    .execute()
+}
+
+/** Members that a client sees, by project. */
+export async function listScimMembers(
+  db: Db,
+  groupIds: readonly GroupId[],
+): Promise<Map<GroupId, { readonly id: UserId; readonly name: string }[]>> {
+  if (groupIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('group_members')
+    .innerJoin('users', 'users.id', 'group_members.user_id')
+    .leftJoin('scim_users', join =>
+      join.onRef('scim_users.user_id', '=', 'users.id').onRef('scim_users.domain', '=', 'users.domain'),
+    )
+    .select(['group_members.group_id', 'users.id', 'users.name'])
+    .where('group_members.group_id', 'in', groupIds)
+    .where('users.role', '<>', 'superadmin')
+    .where(sql<boolean>`not ${isHidden}`)
+    .orderBy('users.id')
+    .execute()
+  const byGroup = Map.groupBy(rows, row => row.group_id)
+  return new Map(
+    [...byGroup].map(([id, members]) => [id, members.map(({ id: userId, name }) => ({ id: userId, name }))]),
+  )
+}
