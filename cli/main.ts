@@ -32,6 +32,7 @@ import { addRunCommand } from './commands/run.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addSettingsCommands } from './commands/settings.ts'
+import { addScimTokenCommands } from './commands/scim-tokens.ts'
 import { addSignInProviderCommands } from './commands/sign-in-providers.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
@@ -103,6 +104,7 @@ export function createProgram(json: boolean): Command {
   addAuditCommands(program)
   addAccountCommands(program)
   addSettingsCommands(program)
+  addScimTokenCommands(program)
   addSignInProviderCommands(program)
   addWebhookCommands(program)
   acceptOldWords(program)

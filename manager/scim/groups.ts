@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GroupId, isAppError, UserId } from '#manager/contract'
+import { GroupId, GroupName, GroupSpec, isAppError, UserId } from '#manager/contract'
 import {
   findHiddenGroup,
   listScimGroups,
@@ -21,12 +21,7 @@ export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 
 const MOST_MEMBERS = 10_000
 const Given = z.object({
-  displayName: z
-    .string()
-    .trim()
-    .min(1)
-    .max(64)
-    .regex(/^\P{Cc}*$/u),
+  displayName: GroupName,
   externalId: z.string().max(254).nullish(),
   members: z
     .array(z.object({ value: z.string().max(100) }))
@@ -42,7 +37,7 @@ export interface ScimGroupsDeps {
 
 /**
  * Projects as groups of SCIM, RFC 7643 section 4.2: those of the token's domain but `default`, in which every account begins. The rules are
- * those of an administrator of the domain (`users/groups.ts`). Groups in groups are refused. A deleted group has lost its members; the project
+ * those of an administrator of the domain (`users/groups.ts`), also for names. Groups in groups are refused. A deleted group has lost its members; the project
  * stays with its sessions and folders, out of the client's sight, for an administrator to delete.
  */
 export interface ScimGroups {
@@ -77,28 +72,27 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     return doc
   }
 
-  async function setMembers(client: ScimClient, id: GroupId, wanted: readonly string[]): Promise<void> {
-    const current = (await listScimMembers(db, [id])).get(id)?.map(member => member.id as string) ?? []
-    const ids = [...new Set(wanted.map(value => value.toLowerCase()))]
-    for (const userId of ids.filter(one => !current.includes(one))) {
-      if (!UserId.safeParse(userId).success) throw invalid(`No such user: ${userId.slice(0, 100)}`)
+  /** Adds and removes only what a request says: two requests at a time must not undo each other. */
+  async function setMembers(client: ScimClient, id: GroupId, { before, after }: Members): Promise<void> {
+    const wanted = new Set(after.map(value => value.toLowerCase()))
+    for (const userId of [...wanted].filter(one => !before.includes(one))) {
+      if (!UserId.safeParse(userId).success) throw invalid(`No such user: ${userId}`)
       await groups.addMember(callerOf(client), id, userId as UserId).catch((error: unknown) => {
         throw isAppError(error) && error.code === 'user_not_found' ? invalid(`No such user: ${userId}`) : error
       })
     }
-    for (const userId of current.filter(one => !ids.includes(one))) {
+    for (const userId of before.filter(one => !wanted.has(one))) {
       await groups.removeMember(callerOf(client), id, userId as UserId)
     }
   }
 
-  async function write(client: ScimClient, id: GroupId, given: Given): Promise<void> {
-    const [row] = await listScimGroups(db, client.domain, { attribute: 'id', value: id })
-    if (!row) throw notFound('group')
-    if (row.name !== given.displayName) {
+  async function write(client: ScimClient, before: Doc, given: Given): Promise<void> {
+    const id = before.id as GroupId
+    if (before.displayName !== given.displayName) {
       await groups.update(callerOf(client), id, { name: given.displayName }).catch(unique)
     }
     await putScimGroup(db, id, { externalId: given.externalId ?? null, hidden: false })
-    await setMembers(client, id, given.members?.map(({ value }) => value) ?? [])
+    await setMembers(client, id, { before: membersOf(before), after: given.members?.map(({ value }) => value) ?? [] })
     await note(client, 'scimChangeGroup', given.displayName)
   }
 
@@ -122,40 +116,44 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
 
     async create(client, body) {
       const given = readGroup(body)
-      const hidden = await findHiddenGroup(db, client.domain, given.displayName)
       const { displayName: name } = given
-      const id =
-        hidden?.id ??
-        (await groups.create(callerOf(client), { name, domain: client.domain, description: '' } as never).catch(unique))
-          .id
+      const hidden = await findHiddenGroup(db, client.domain, name)
+      const spec = GroupSpec.parse({ name, domain: client.domain })
+      const { id } = hidden ?? (await groups.create(callerOf(client), spec).catch(unique))
       await putScimGroup(db, id, { externalId: given.externalId ?? null, hidden: false })
-      await setMembers(client, id, given.members?.map(({ value }) => value) ?? [])
+      await setMembers(client, id, { before: [], after: given.members?.map(({ value }) => value) ?? [] })
       await note(client, 'scimCreateGroup', name)
       return get(client, id)
     },
 
     async replace(client, id, body) {
-      await get(client, id, false)
-      await write(client, id as GroupId, readGroup(body))
+      await write(client, await get(client, id), readGroup(body))
       return get(client, id)
     },
 
     async patch(client, id, body) {
-      await write(client, id as GroupId, readGroup(patched(await get(client, id), body)))
+      const before = await get(client, id)
+      await write(client, before, readGroup(patched(before, body)))
       return get(client, id)
     },
 
     async remove(client, id) {
-      const { displayName, externalId } = await get(client, id)
-      await setMembers(client, id as GroupId, [])
-      await putScimGroup(db, id as GroupId, {
-        externalId: typeof externalId === 'string' ? externalId : null,
-        hidden: true,
-      })
+      const before = await get(client, id)
+      const { id: groupId, displayName, externalId = null } = before as Doc & { id: GroupId; externalId?: string }
+      await setMembers(client, groupId, { before: membersOf(before), after: [] })
+      await putScimGroup(db, groupId, { externalId, hidden: true })
       await note(client, 'scimDeleteGroup', String(displayName))
     },
   }
 }
+
+interface Members {
+  /** Ids of users, in small letters. */
+  readonly before: readonly string[]
+  readonly after: readonly string[]
+}
+
+const membersOf = ({ members }: Doc) => ((members ?? []) as { readonly value: string }[]).map(({ value }) => value)
 
 /** A client has the rights of an administrator of its domain over projects, and is no person. */
 const callerOf = ({ name, domain }: ScimClient): Caller => ({

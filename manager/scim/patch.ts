@@ -52,6 +52,7 @@ function parsePath(text: string): Path {
     throw new ScimError(400, `"${text.slice(0, 100)}" is no path.`, 'invalidPath')
   }
   const sub = (rest ?? inner)?.toLowerCase()
+  if (sub === '__proto__') throw new ScimError(400, 'That is no path.', 'invalidPath')
   return { attribute, filter: filter === undefined ? undefined : parseFilter(filter), sub }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cleanLine } from '#base/clean-text'
-import { AppError, Email, isAppError, UserId } from '#manager/contract'
+import { Email, isAppError, UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { listGroupsOf } from '../store/identity/groups.ts'
 import {
@@ -16,6 +16,7 @@ import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { toAuditRow } from '../store/operation/audit-row.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
+import { isUniqueViolation } from '../store/violations.ts'
 import { insertAccount } from '../users/accounts.ts'
 import { type AccountNotifier, type News } from '../users/account-notifier.ts'
 import { endAccess } from '../users/end-access.ts'
@@ -131,17 +132,21 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
   }
 
   async function change(client: ScimClient, id: string, step: (before: Doc) => Given | null): Promise<void> {
-    const written = await store.transaction(async trx => {
-      const [before] = await docs([await row(client, id, trx)])
-      const user = await lockUser(trx, id.toLowerCase() as UserId)
-      // Read again under the lock: the account may have moved, or become a superadmin's.
-      if (!before || !user || user.domain !== client.domain || user.role === 'superadmin') throw notFound('user')
-      const given = step(before)
-      const kept = given ?? readUser(before)
-      const done = await write(trx, client, user, { given: kept, hidden: given === null })
-      await insertAuditRows(trx, [auditOf(client, given === null ? 'scimDeleteUser' : 'scimChangeUser', done)])
-      return done
-    })
+    const written = await store
+      .transaction(async trx => {
+        const [before] = await docs([await row(client, id, trx)])
+        const user = await lockUser(trx, id.toLowerCase() as UserId)
+        // Read again under the lock: the account may have moved, or become a superadmin's.
+        if (!before || !user || user.domain !== client.domain || user.role === 'superadmin') throw notFound('user')
+        const given = step(before)
+        const kept = given ?? readUser(before)
+        const done = await write(trx, client, user, { given: kept, hidden: given === null })
+        await insertAuditRows(trx, [auditOf(client, given === null ? 'scimDeleteUser' : 'scimChangeUser', done)])
+        return done
+      })
+      .catch((error: unknown) => {
+        throw isUniqueViolation(error, 'scim_users_name') ? taken() : error
+      })
     await announce(written)
   }
 
@@ -182,7 +187,9 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
           return done
         })
         .catch((error: unknown) => {
-          throw isAppError(error) && error.code === 'user_exists' ? taken() : error
+          throw (isAppError(error) && error.code === 'user_exists') || isUniqueViolation(error, 'scim_users_name')
+            ? taken()
+            : error
         })
       await announce(written)
       return get(client, written.user.id)

@@ -27,7 +27,7 @@ const JSON_PARTS = 40_000
  * SCIM 2.0 (RFC 7643 and 7644) at `/scim/v2`, for identity providers such as Okta and Entra ID.
  *
  * Threat model: that of `server.ts`: Host and Origin are checked before this runs, and bodies are small. It takes tokens of SCIM only, read
- * at each request from the Authorization header: sign-ins, cookies and keypairs are nothing here, so that no page of a browser can call it.
+ * at each request, before the body, from the Authorization header: sign-ins, cookies and keypairs are nothing here, so that no page of a browser can call it.
  * What a client sends reaches the account only through the rules of `manager/scim/`. Tokens and bodies are never logged.
  */
 export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint): void {
@@ -35,6 +35,7 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
   const config = { access: 'none', jsonParts: JSON_PARTS } as const
   const schema = { hide: true }
 
+  const clients = new WeakMap<FastifyRequest, ScimClient>()
   type Answer = readonly [status: number, body?: Doc]
   type Work = (client: ScimClient, request: FastifyRequest) => Promise<Answer>
 
@@ -44,9 +45,18 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
       url: SCIM_PATH + path,
       config,
       schema,
+      // Before the body is read: strangers send none.
+      onRequest: async (request, reply) => {
+        try {
+          clients.set(request, await clientOf(request))
+        } catch (error) {
+          return refuse(reply, error)
+        }
+      },
       handler: async (request, reply) => {
         try {
-          const client = await clientOf(request)
+          const client = clients.get(request)
+          if (!client) throw new Error('a request of SCIM without a client')
           const [status, body] = await work(client, request)
           return await send(reply, status, body && (await located(request, body)))
         } catch (error) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -77,6 +78,8 @@ const DEEDS: Partial<Record<RouteName, readonly (readonly [string, Act])[]>> = {
         }),
     ],
   ],
+  createScimToken: [['a token of SCIM', api => api.createScimToken({ body: { name: 'evil' } })]],
+  deleteScimToken: [['a token of SCIM', api => api.deleteScimToken({ params: { id: randomUUID() } })]],
   deleteSignInProvider: [['a provider', api => api.deleteSignInProvider({ params: { id: 'lab' } })]],
   updateSettings: [
     ['the address in mailed links', api => api.updateSettings({ body: { publicUrl: 'https://evil.example.org' } })],
