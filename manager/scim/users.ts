@@ -42,7 +42,7 @@ const Flag = z.union([
   z.stringFormat('boolean', /^(true|false)$/i).transform(said => said.toLowerCase() === 'true'),
 ])
 
-/** What Berth keeps of a user; anything else is ignored, as RFC 7643 allows. */
+/** The attributes of a user that Berth keeps; anything else is ignored, as RFC 7643 allows. */
 const Given = z.object({
   userName: text(254).min(1),
   externalId: maybe(254),
@@ -134,9 +134,9 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
   async function change(client: ScimClient, id: string, step: (before: Doc) => Given | null): Promise<void> {
     const written = await store
       .transaction(async trx => {
+        // Locked before it is read: two requests at a time must not undo each other, and the account may have moved.
+        const user = UserId.safeParse(id).success ? await lockUser(trx, id.toLowerCase() as UserId) : undefined
         const [before] = await docs([await row(client, id, trx)])
-        const user = await lockUser(trx, id.toLowerCase() as UserId)
-        // Read again under the lock: the account may have moved, or become a superadmin's.
         if (!before || !user || user.domain !== client.domain || user.role === 'superadmin') throw notFound('user')
         const given = step(before)
         const kept = given ?? readUser(before)

@@ -64,7 +64,7 @@ export interface SignInProviders {
   /** Withdraws the rights that its mapping gave. @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use` */
   remove(id: string): Promise<void>
   /**
-   * What Berth reads of a person in a directory. Nobody is signed in.
+   * Looks a person up in a directory, as Berth reads the entry. Nobody is signed in.
    *
    * @throws AppError as `check`, `bad_request` (OpenID Connect, no account that searches), `user_not_found`
    */

@@ -21,7 +21,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
       authOptions: { providers: [{ id: 'campus', name: 'Campus', kind: 'ldap' }], passwordSignIn: 'superadmins' },
     },
     async act(page) {
-      await page.getByText('The password goes to Campus only').waitFor()
+      await page.getByText('Berth passes the password on to Campus').waitFor()
     },
   },
   {

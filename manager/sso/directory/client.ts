@@ -39,7 +39,7 @@ const IN_CHAIN = '1.2.840.113556.1.4.1941'
 /** Identifiers in one search. */
 const AT_ONCE = 50
 /**
- * What Active Directory adds to "invalid credentials" if the password was right: account disabled, expired; password expired, to be changed.
+ * Codes that Active Directory adds to "invalid credentials" if the password was right: account disabled, expired; password expired, to be changed.
  */
 const SUB_CODES = new Map([
   ['533', 'directory_disabled'],
@@ -80,7 +80,7 @@ export interface DirectoryClient {
   /** Needs an account that searches. @returns undefined for an unknown name @throws AppError as `prove`, `bad_request` */
   lookUp(access: DirectoryAccess, username: string): Promise<DirectoryPerson | undefined>
   /**
-   * Which of these people the directory still has, and whether their accounts there are switched on. Needs an account that searches.
+   * Finds those of these people whom the directory still has, and whether their accounts there are switched on. Needs an account that searches.
    *
    * @throws AppError as `prove`; never returns a part
    */

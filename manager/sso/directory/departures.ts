@@ -19,6 +19,7 @@ import { endAccess } from '../../users/end-access.ts'
 import { newsOfTaken, takeBack } from '../../users/take-back.ts'
 import { type SignInProviders } from '../providers.ts'
 import { type DirectoryAccess, type DirectoryClient } from './client.ts'
+import { valueOfSubject } from './entry.ts'
 
 const EVERY_MS = 30 * 60_000
 /** A person must be missing for this long: a directory that is being moved or restored may answer without some of its people. */
@@ -62,7 +63,10 @@ export function startDepartures(deps: DeparturesDeps): AsyncDisposable {
 
   async function check(access: DirectoryAccess): Promise<void> {
     const { issuer, name } = access.settings
-    const linked = await listLinked(store.db, issuer)
+    // People with an identifier that the settings named before cannot be asked about: they are not missing.
+    const linked = (await listLinked(store.db, issuer)).filter(
+      ({ subject }) => valueOfSubject(subject, access.settings.directory) !== undefined,
+    )
     if (linked.length === 0) return
     const there = await client.present(
       access,

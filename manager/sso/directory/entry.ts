@@ -51,7 +51,7 @@ export const groupsOfEntry = (entry: Entry): string[] =>
     .map(value => value.toString('utf8'))
     .slice(0, MOST_GROUPS)
 
-/** What Berth reads of an entry. The groups of the mapping are named as the mapping names them. */
+/** Describes an entry as Berth reads it. The groups of the mapping are named as the mapping names them. */
 export function describeEntry(
   entry: Entry,
   subject: string,

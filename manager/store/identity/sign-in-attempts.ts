@@ -10,7 +10,7 @@ export async function insertAttempt(
   attempt: {
     readonly stateHash: Buffer
     readonly secretHash: Buffer
-    /** Of an attempt that needs no visit of a browser. */
+    /** Set at once for an attempt that needs no visit of a browser. */
     readonly codeHash?: Buffer
     readonly provider: string
     readonly sealed: string

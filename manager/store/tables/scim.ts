@@ -12,7 +12,7 @@ export interface ScimTokensTable {
   last_used_at: Default<Date | null>
 }
 
-/** What clients of SCIM say of an account. */
+/** Names of an account, as clients of SCIM say them. */
 export interface ScimUsersTable {
   user_id: UserId
   /** Domain in which the row counts. */

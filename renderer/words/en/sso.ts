@@ -2,7 +2,7 @@ import { defineWords } from '../i18n.ts'
 
 const en = {
   signInWith: 'Sign in with {name}',
-  directoryText: 'Your name and password at {name}. The password goes to {name} only.',
+  directoryText: 'Your name and password at {name}. Berth passes the password on to {name} and keeps none.',
   directoryName: 'Name',
   enterName: 'Enter your name.',
   continueInBrowser: 'Continue in your browser. If it does not open Berth again, enter the code that it shows.',

@@ -3,7 +3,7 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   signInWith: '{name} 계정으로 로그인',
-  directoryText: '{name}의 이름과 비밀번호입니다. 비밀번호는 {name}에만 전달됩니다.',
+  directoryText: '{name}의 이름과 비밀번호입니다. Berth는 비밀번호를 {name}에 전달만 하고 저장하지 않습니다.',
   directoryName: '이름',
   enterName: '이름을 입력하세요.',
   continueInBrowser: '브라우저에서 계속하세요. Berth가 다시 열리지 않으면 브라우저에 표시된 코드를 입력하세요.',

@@ -35,7 +35,7 @@ const OPEN_LDAP: DirectoryDraft = {
   groupFilter: '(member={dn})',
 }
 
-/** What the two kinds of directories usually need. */
+/** Settings that the two kinds of directories usually need. */
 export const DIRECTORY_DEFAULTS = {
   ldap: OPEN_LDAP,
   activeDirectory: {
