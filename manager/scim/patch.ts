@@ -78,12 +78,12 @@ function apply(doc: Doc, verb: 'add' | 'replace' | 'remove', { attribute, filter
     return
   }
   if (sub === undefined) {
-    if (verb === 'remove') delete doc[key]
+    if (verb === 'remove') Reflect.deleteProperty(doc, key)
     else doc[key] = isDoc(doc[key]) && isDoc(value) ? { ...doc[key], ...spelled(value) } : value
     return
   }
   const inner = isDoc(doc[key]) ? doc[key] : {}
-  if (verb === 'remove') delete inner[keyOf(inner, sub)]
+  if (verb === 'remove') Reflect.deleteProperty(inner, keyOf(inner, sub))
   else inner[keyOf(inner, sub)] = value
   doc[key] = inner
 }

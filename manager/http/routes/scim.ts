@@ -97,30 +97,22 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
     return send(reply, known.status, known.toJSON())
   }
 
-  const kinds = [
-    ['/Users', { ...users, list: users.list }],
-    [
-      '/Groups',
-      {
-        ...groups,
-        list: (client: ScimClient, filter: Parameters<ScimGroups['list']>[1], request: FastifyRequest) =>
-          groups.list(client, filter, !excludes(request, 'members')),
-        get: (client: ScimClient, id: string, request: FastifyRequest) =>
-          groups.get(client, id, !excludes(request, 'members')),
-      },
-    ],
-  ] as const
+  const kinds: readonly (readonly [path: string, kind: Kind])[] = [
+    ['/Users', users],
+    ['/Groups', groups],
+  ]
   for (const [path, kind] of kinds) {
     const list: Work = async (client, request) => {
       const filter = textOf(request, 'filter')
-      const found = await kind.list(client, filter === undefined ? undefined : parseFilter(filter), request as never)
+      const parsed = filter === undefined ? undefined : parseFilter(filter)
+      const found = await kind.list(client, parsed, !excludes(request, 'members'))
       return [200, page(found, request)]
     }
     route('GET', path, list)
     route('POST', path, async (client, request) => [201, await kind.create(client, request.body)])
     route('GET', `${path}/:id`, async (client, request) => [
       200,
-      await kind.get(client, idOf(request), request as never),
+      await kind.get(client, idOf(request), !excludes(request, 'members')),
     ])
     route('PUT', `${path}/:id`, async (client, request) => [
       200,
@@ -147,6 +139,9 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
   fixed('/ResourceTypes', resourceTypes)
   fixed('/Schemas', schemas)
 }
+
+/** Users and groups; only groups have members. */
+type Kind = Pick<ScimGroups, 'list' | 'get' | 'create' | 'replace' | 'patch' | 'remove'>
 
 const idOf = ({ params }: FastifyRequest) => (params as { id: string }).id
 
@@ -189,15 +184,9 @@ const listOf = (resources: readonly Doc[], totalResults = resources.length, star
 function ofAppError(error: unknown): ScimError {
   if (!isAppError(error)) return new ScimError(500, 'Unexpected failure. The log of the manager has the cause.')
   const why = typeof error.detail.why === 'string' ? error.detail.why : error.message
-  switch (error.code) {
-    case 'group_not_found':
-      return notFound('group')
-    case 'user_not_found':
-      return notFound('user')
-    case 'domain_not_found':
-    case 'bad_request':
-      return new ScimError(400, why, 'invalidValue')
-    default:
-      return new ScimError(500, 'Unexpected failure. The log of the manager has the cause.')
-  }
+  const { code } = error
+  if (code === 'group_not_found') return notFound('group')
+  if (code === 'user_not_found') return notFound('user')
+  if (code === 'bad_request' || code === 'domain_not_found') return new ScimError(400, why, 'invalidValue')
+  return new ScimError(500, 'Unexpected failure. The log of the manager has the cause.')
 }

@@ -96,11 +96,11 @@ async function askAt<T>(
     url: 'ldap://directory',
     timeout: ANSWER_MS,
     strictDN: false,
-    createConnection: (() => {
+    createConnection: () => {
       if (isTaken) throw new Error('the connection to the directory ended')
       isTaken = true
       return socket
-    }) as typeof connectPlain,
+    },
   })
   const end = () => socket.destroy(new SlowDirectory())
   deadline.addEventListener('abort', end, { once: true })
@@ -183,9 +183,12 @@ function keep(socket: Socket): Socket {
 
 const checkedLookup: LookupFunction = (hostname, options, done) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    const [first] = addresses ?? []
-    if (error) done(error, '', 0)
-    else if (!first) done(new Error(`${hostname} has no address`), '', 0)
+    if (error) {
+      done(error, '', 0)
+      return
+    }
+    const [first] = addresses
+    if (!first) done(new Error(`${hostname} has no address`), '', 0)
     else if (addresses.some(({ address }) => isCredentialAddress(address))) done(new RefusedDirectory(hostname), '', 0)
     else if (options.all) done(null, addresses)
     else done(null, first.address, first.family)

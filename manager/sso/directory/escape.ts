@@ -1,18 +1,14 @@
 /** A text as a value in a filter. @see RFC 4515, section 3 */
 export function inFilter(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- NUL is one of the characters to escape
   return text.replace(/[\\*()\u0000]/g, char => `\\${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
 /** A text as a value in a distinguished name. @see RFC 4514, section 2.4 */
 export function inName(text: string): string {
-  return (
-    text
-      .replace(/[\\,+"<>;=#]/g, char => `\\${char}`)
-      // oxlint-disable-next-line no-control-regex -- NUL is one of the characters to escape
-      .replace(/\u0000/g, '\\00')
-      .replace(/^ | $/g, '\\ ')
-  )
+  return text
+    .replace(/[\\,+"<>;=#]/g, char => `\\${char}`)
+    .replace(/\u0000/g, '\\00')
+    .replace(/^ | $/g, '\\ ')
 }
 
 /** Replaces names in braces by values, in one pass, so that a value with braces is not replaced again. */

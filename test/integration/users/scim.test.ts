@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 
-type Doc = Record<string, unknown> & { id: string }
+type Doc = Record<string, unknown> & { id: string; userName?: string; externalId?: string }
 interface Reply {
   readonly status: number
   readonly body: Doc & { Resources: Doc[]; totalResults: number; startIndex: number; itemsPerPage: number }
@@ -133,10 +133,7 @@ describe('users', () => {
   })
 
   test('are found by filters and pages', async () => {
-    const { id, userName, externalId } = (await made({ displayName: 'Grace (H.)' })) as Doc & {
-      userName: string
-      externalId: string
-    }
+    const { id, userName = '', externalId = '' } = await made({ displayName: 'Grace (H.)' })
     for (const filter of [
       `userName eq "${userName}"`,
       `userName Eq "${userName.toUpperCase()}"`,
@@ -179,7 +176,7 @@ describe('users', () => {
     ['Entra ID', { op: 'Replace', path: 'active', value: 'False' }],
     ['Entra ID, with inner names', { op: 'Add', value: { active: false, 'name.givenName': 'Eva' } }],
   ])('a deactivation as %s sends it ends sign-ins at once', async (_, operation) => {
-    const { id, userName } = (await made()) as Doc & { userName: string }
+    const { id, userName = '' } = await made()
     await admin.updateUser({ params: { id }, body: { password: PASSWORD, mustChangePassword: true } })
     const newPassword = 'Own-choice-77!'
     const { token: own } = await manager
