@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -15,6 +14,8 @@ let admin: ApiClient
 /** The superadmin's keypair: requests signed with it, and a sign-in made with it. */
 let programs: readonly ApiClient[]
 let number = 0
+/** Id of a token of SCIM. */
+let scimToken = ''
 /** A user on whom the actions are performed. */
 let person: { id: string; email: string }
 
@@ -32,6 +33,7 @@ beforeAll(async () => {
   programs = [signedApi(manager.url, keypair), manager.api(token ?? '')]
   await admin.createDomain({ body: { name: 'lab' } })
   await admin.createSignInProvider({ body: { ...PROVIDER, id: 'lab' } })
+  scimToken = (await admin.createScimToken({ body: { name: 'evil' } })).id
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 beforeEach(async () => {
@@ -79,7 +81,7 @@ const DEEDS: Partial<Record<RouteName, readonly (readonly [string, Act])[]>> = {
     ],
   ],
   createScimToken: [['a token of SCIM', api => api.createScimToken({ body: { name: 'evil' } })]],
-  deleteScimToken: [['a token of SCIM', api => api.deleteScimToken({ params: { id: randomUUID() } })]],
+  deleteScimToken: [['a token of SCIM', api => api.deleteScimToken({ params: { id: scimToken } })]],
   deleteSignInProvider: [['a provider', api => api.deleteSignInProvider({ params: { id: 'lab' } })]],
   updateSettings: [
     ['the address in mailed links', api => api.updateSettings({ body: { publicUrl: 'https://evil.example.org' } })],
