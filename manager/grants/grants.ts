@@ -190,9 +190,9 @@ export function startGrants({ store, agents, changes, members, log, now = store.
       return await issue({ userId: caller.userId, openedWith: caller }, { sessionId, app: name }, signal)
     },
     async createForProgram(caller, sessionId, name, signal) {
+      const session = await requireVisible(store.db, caller, sessionId)
       const token = tokenOf(caller)
       if (token === null) throw new AppError('forbidden', because('only_by_token'))
-      const session = await requireVisible(store.db, caller, sessionId)
       const only = await readAppOfToken(store.db, token)
       const isIts = only ? only.sessionId === sessionId && only.app === name : session.token_id === token
       if (!isIts) throw new AppError('forbidden', because('token_other_app'))

@@ -17,13 +17,17 @@ import {
   AppError,
   because,
   LASTING_TUNNEL_PROTOCOL,
+  type KernelId,
   PING_INTERVAL_MS,
   type UserId,
+  ZERO_MASK,
 } from '#manager/contract'
 import { onBehalfOf } from '../store/on-behalf.ts'
 import { canEnter } from '../users/authorize.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
+import { type DataHeader } from '#agent/contract'
+import { TunnelDuplex } from '#manager/tunnel-end'
 import { createParkedSockets } from './parked-sockets.ts'
 import { createTunnelLimiter, type TunnelLimits } from './tunnel-limiter.ts'
 import { type MemberTerminal } from './record-terminals.ts'
@@ -44,6 +48,13 @@ export interface TunnelGatewayDeps extends TunnelAccessDeps {
   readonly recordTerminal?: (terminal: Omit<MemberTerminal, 'address'>, request: IncomingMessage) => Promise<void>
   readonly takeTimeoutMs?: number
   readonly limits?: TunnelLimits
+}
+
+/** An attached command, and where it is to run. */
+export interface CommandOnAgent {
+  readonly agentId: AgentId
+  readonly kernelId: KernelId
+  readonly commandId: string
 }
 
 export interface TunnelGateway {
@@ -67,6 +78,12 @@ export interface TunnelGateway {
    * @throws AppError `agent_unreachable`; the signal's reason
    */
   relay(image: RelayedImage, signal: AbortSignal): Promise<number>
+  /**
+   * Opens the streams of an attached command for this manager itself, as one stream of frames. The command starts with it, and is killed if it
+   * breaks.
+   * @throws AppError `agent_unreachable`; the signal's reason
+   */
+  openCommand(at: CommandOnAgent, signal: AbortSignal): Promise<Duplex>
   /** Traffic since the manager started; zeros for a session without any. */
   activity(sessionId: string): SessionActivity
   /** The sign-ins and access keys behind the open tunnels. */
@@ -226,6 +243,19 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         { reach: (agentId, gone) => deps.agents.reach(agentId, gone), parked },
         AbortSignal.any([signal, closing.signal]),
       ),
+    async openCommand({ agentId, kernelId, commandId }, signal) {
+      const either = AbortSignal.any([signal, closing.signal])
+      await deps.agents.reach(agentId, either)
+      const wire = await parked.take(agentId, either)
+      const header: DataHeader = { kind: 'command', kernelId, commandId }
+      wire.on('error', () => wire.destroy()).write(`${JSON.stringify(header)}\n`)
+      // No page chooses when or to whom these bytes go, so the mask stays zero (ADR 4).
+      const stream = new TunnelDuplex({ wire, newMask: () => ZERO_MASK })
+      const cutNow = () => stream.destroy(new AppError('agent_unreachable'))
+      either.addEventListener('abort', cutNow, { once: true })
+      stream.once('close', () => either.removeEventListener('abort', cutNow))
+      return stream
+    },
     activity: activity.of,
     openedWith: activity.openedWith,
     counts: () => activity.totals(),

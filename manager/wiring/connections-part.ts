@@ -94,6 +94,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
       limits: tunnelLimits(descriptors),
     }),
   )
+  sessions.openCommandsBy((...given) => tunnels.openCommand(...given))
   sessions.joinAgentsBy((...given) => tunnels.relay(...given))
   const via = stack.use(createVia({ members: () => cluster.members(), agents, most: mostVias(descriptors) }))
   const sftp = stack.use(

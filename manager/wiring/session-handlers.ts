@@ -1,4 +1,4 @@
-import { type AgentId, type SessionId } from '#manager/contract'
+import { type AgentId, AppError, type SessionId } from '#manager/contract'
 import { type DownloadTickets } from '../agents/download-tickets.ts'
 import { type HostBundles } from '../agents/host-bundle.ts'
 import { type Audit } from '../audit/recorder.ts'
@@ -22,6 +22,9 @@ import { createPresets } from '../quotas/presets.ts'
 import { createResourceGroups } from '../quotas/resource-groups.ts'
 import { requireOwner } from '../sessions/launch-owner.ts'
 import { createCommandsOfSessions } from '../sessions/commands.ts'
+import { createSessionFileRoutes } from '../http/routes/session-files.ts'
+import { createSessionFiles } from '../session-files/session-files.ts'
+import { type TunnelGateway } from '../tunnels/gateway.ts'
 import { createLifetimeService } from '../sessions/lifetime/service.ts'
 import { createLiveFolders } from '../sessions/live-folders.ts'
 import { createSetPriority } from '../sessions/priority.ts'
@@ -63,6 +66,7 @@ export interface SessionHandlersDeps {
 export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
   ReturnType<typeof createAgentRoutes> &
   ReturnType<typeof createHostSetupRoutes> &
+  ReturnType<typeof createSessionFileRoutes> &
   ReturnType<typeof createGrantRoutes> &
   ReturnType<typeof createSchedulingRoutes> &
   ReturnType<typeof createQueueRoutes> &
@@ -93,6 +97,8 @@ export function createSessionHandlers(
   readonly agentService: AgentService
   readonly sharing: SessionSharing
   readonly removals: AgentRemovals
+  /** Sets how streams of commands are opened; before that, no file of a session is read. */
+  openCommandsBy(open: TunnelGateway['openCommand']): void
 } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
@@ -159,6 +165,8 @@ export function createSessionHandlers(
     isConnected: id => core.gateway.isConnected(id),
     log,
   })
+  let openCommand: TunnelGateway['openCommand'] = () => Promise.reject(new AppError('unavailable'))
+  const files = createSessionFiles({ store, agents, openCommand: (...given) => openCommand(...given) })
   // These promises never reject.
   members.onChanged(userId => void commands.checkRights(userId))
   logins.onChange(userIds => void commands.checkAccounts(userIds))
@@ -192,6 +200,7 @@ export function createSessionHandlers(
     }),
     ...createHostSetupRoutes(setup),
     ...images.handlers,
+    ...createSessionFileRoutes(files),
     ...createGrantRoutes({ grants }),
     ...createSchedulingRoutes(scheduling),
     ...createQueueRoutes({ queue: createSessionQueue({ db: store.db, live, presence, positionOf }) }),
@@ -217,7 +226,12 @@ export function createSessionHandlers(
       ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),
     }),
   }
-  return { handlers, agentService, sharing, removals }
+  return {
+    ...{ handlers, agentService, sharing, removals },
+    openCommandsBy(given) {
+      openCommand = given
+    },
+  }
 }
 
 /** Sends the agent its device modes, through the manager to which it is connected. */

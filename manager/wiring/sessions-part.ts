@@ -12,6 +12,7 @@ import { type Applied } from '../sessions/changes.ts'
 import { createLocator, type SessionLocation } from '../sessions/locate.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type SessionActivity } from '../tunnels/activity.ts'
+import { type TunnelGateway } from '../tunnels/gateway.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type Logins } from '../users/logins.ts'
@@ -54,6 +55,8 @@ export interface SessionsPart extends AsyncDisposable {
   membersLeft(userIds: readonly UserId[]): void
   /** Sets the source of tunnel traffic, which counts as activity of a session. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
+  /** Sets how streams of commands are opened; before that, no file of a session is read. */
+  openCommandsBy(open: TunnelGateway['openCommand']): void
   /** Sets how the data sockets of two agents are joined; before that, no agent takes an image from another one. */
   joinAgentsBy(join: JoinAgents): void
   /** Called when the control connection of an agent is lost. */
@@ -79,7 +82,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       everyMs: deps.timings?.updatesEveryMs,
     }),
   )
-  const { handlers, agentService, sharing, removals } = createSessionHandlers(core, {
+  const { handlers, agentService, sharing, removals, openCommandsBy } = createSessionHandlers(core, {
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
     tlsKeyFor: deps.tlsKeyFor,
@@ -107,6 +110,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     limitsChanged: core.limitsChanged,
     membersLeft: userIds => void sharing.membersLeft(userIds),
     watchTraffic: core.watchTraffic,
+    openCommandsBy,
     joinAgentsBy: join => core.images.joinAgentsBy(join),
     onSessionEnded: core.onSessionEnded,
     onApplied: listener => core.changes.onApplied(listener),

@@ -1,131 +1,19 @@
-import { EventEmitter } from 'node:events'
 import { type Socket } from 'node:net'
-import { Duplex } from 'node:stream'
-import { TunnelEnd, type TunnelOutcome, type TunnelSocket } from '#manager/tunnel-end'
+import { broken, TunnelDuplex } from '#manager/tunnel-end'
 import { liveEnds } from '../dial/live-ends.ts'
 import { applyMask, maskingFor } from '../dial/masks.ts'
 import { refusalOf } from './refusal.ts'
 
-/**
- * A dialled tunnel as a plain byte stream, for HTTP: Node's client can write requests into it. The tunnel itself is the same
- * `TunnelEnd` as that of a TCP client (`dial/pipe.ts`), with this stream in place of the client's socket: half-close is
- * passed on, backpressure goes both ways, and a failure becomes the coded error of the stream.
- */
-export class TunnelStream extends Duplex {
-  readonly #local: Local
-  readonly #end: TunnelEnd
-
+/** A dialled tunnel as a plain byte stream, for HTTP: Node's client can write requests into it. A failure becomes its coded error. */
+export class TunnelStream extends TunnelDuplex {
   constructor(wire: Socket) {
-    super({ allowHalfOpen: true, autoDestroy: true })
-    this.#local = new Local(this)
-    const end = new TunnelEnd({
+    super({
       wire,
-      local: this.#local,
-      role: 'client',
       newMask: maskingFor(wire),
       applyMask,
-      onEnd: () => liveEnds.delete(end),
+      onEnd: end => liveEnds.delete(end),
+      errorOf: ({ reason }) => refusalOf(reason) ?? broken(),
     })
-    this.#end = end
-    liveEnds.add(end)
-    this.once('end', () => this.#local.emit('finish'))
+    liveEnds.add(this.tunnel)
   }
-
-  get outcome(): TunnelOutcome {
-    return this.#end.outcome
-  }
-
-  override _read(): void {
-    this.#local.onRead()
-  }
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#local.say(chunk, done)
-  }
-
-  override _final(done: () => void): void {
-    this.#local.emit('end')
-    done()
-  }
-
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    // Destroyed without an error (an idle connection, for example): the app sees an orderly end.
-    if (!error) this.#end.close('done')
-    this.#local.onDestroyed()
-    done(error)
-  }
-}
-
-/** The side of a TunnelStream that its TunnelEnd uses as a socket. */
-class Local extends EventEmitter implements TunnelSocket {
-  readonly #stream: TunnelStream
-  /** `push` returned false: the TunnelEnd waits for 'drain'. */
-  #isFull = false
-  #isPaused = true
-  /** A write that waits until the wire takes more. */
-  #waiting: (() => void) | undefined
-  destroyed = false
-  writable = true
-  /** Always 0: `write` copies the bytes, so none of the TunnelEnd's buffers stays in use. */
-  readonly writableLength = 0
-
-  constructor(stream: TunnelStream) {
-    super()
-    this.#stream = stream
-  }
-
-  write(bytes: Uint8Array): boolean {
-    // Copied, because the reader of the wire owns the buffer and reuses it at once.
-    const more = this.#stream.push(Buffer.from(bytes))
-    this.#isFull = !more
-    return more
-  }
-  cork(): void {
-    // No-op: pieces of one read are pushed one by one.
-  }
-  uncork(): void {
-    // See cork.
-  }
-  end(): void {
-    this.writable = false
-    this.#stream.push(null)
-  }
-  pause(): void {
-    this.#isPaused = true
-  }
-  resume(): void {
-    this.#isPaused = false
-    const done = this.#waiting
-    this.#waiting = undefined
-    done?.()
-  }
-  resetAndDestroy(): void {
-    if (!this.destroyed) this.#stream.destroy(errorOf(this.#stream.outcome))
-  }
-  destroy(): void {
-    if (!this.destroyed) this.#stream.destroy()
-  }
-
-  onRead(): void {
-    if (!this.#isFull) return
-    this.#isFull = false
-    this.emit('drain')
-  }
-
-  say(chunk: Buffer, done: () => void): void {
-    this.emit('data', chunk)
-    if (this.#isPaused && !this.destroyed) this.#waiting = done
-    else done()
-  }
-
-  onDestroyed(): void {
-    if (this.destroyed) return
-    this.destroyed = true
-    this.writable = false
-    this.emit('close')
-  }
-}
-
-function errorOf({ reason }: TunnelOutcome): Error {
-  return refusalOf(reason) ?? Object.assign(new Error('The connection to the app broke.'), { code: 'ECONNRESET' })
 }

@@ -34,6 +34,9 @@ export const SCOPE_OF: Readonly<Partial<Record<RouteName, TokenScope>>> = {
   restartSession: 'launch',
 
   runCommand: 'enter',
+  listSessionFiles: 'enter',
+  readSessionFile: 'enter',
+  writeSessionFile: 'enter',
   listCommands: 'enter',
   getCommand: 'enter',
   readCommandOutput: 'enter',

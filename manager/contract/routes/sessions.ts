@@ -1,3 +1,5 @@
+import { FileEntry } from '../storage/files.ts'
+import { SessionFileListQuery, SessionFilePage, SessionPath } from '../sessions/session-files.ts'
 import { z } from 'zod'
 import { DomainName } from '../identity/domains.ts'
 import { AccessKey } from '../identity/keypairs.ts'
@@ -378,6 +380,36 @@ export const SESSION_ROUTES = {
     params: member,
     status: 204,
     reply: z.void(),
+  },
+  listSessionFiles: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/files',
+    access: 'user',
+    summary: 'Entries of a directory of a running session that you may use: of its home, if no path is given.',
+    params: session,
+    query: SessionFileListQuery,
+    reply: SessionFilePage,
+  },
+  readSessionFile: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/content',
+    access: 'user',
+    summary:
+      'Bytes of a file of a running session. Takes `Range`, `If-Range` and `If-None-Match`; HEAD answers the headers.',
+    params: session,
+    query: z.object({ path: SessionPath.min(1) }),
+    reply: z.string(),
+  },
+  writeSessionFile: {
+    method: 'PUT',
+    path: '/api/v1/sessions/:id/content',
+    access: 'user',
+    summary:
+      'Replace a file of a running session (`If-Match: ETAG`) or make one (`If-None-Match: *`) with the body (`application/octet-stream`, of any size). Programs see the old or the new file.',
+    params: session,
+    query: z.object({ path: SessionPath.min(1) }),
+    streamedBody: 'application/octet-stream',
+    reply: FileEntry,
   },
   runCommand: {
     method: 'POST',

@@ -71,7 +71,12 @@ const ENTERS: readonly string[] = [
   'getCommand',
   'readCommandOutput',
   'endCommand',
+  'listSessionFiles',
+  'readSessionFile',
+  'writeSessionFile',
 ]
+/** For access tokens only: no sign-in may, whatever its role. */
+const BY_TOKEN: readonly string[] = ['grantToProgram']
 /** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'createUserKeypair', 'resetTotp', 'endUserLogins']
 /** Bodies that the schema accepts, so that only the right is tested. */
@@ -107,11 +112,14 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
 const QUERIES: Partial<Record<RouteName, string>> = {
   clearMessages: `?until=${UNKNOWN}`,
   readFile: '?path=none',
+  readSessionFile: '?path=none',
+  writeSessionFile: '?path=made',
   writeFile: '?path=made',
   archiveFiles: '?path=none',
   searchFiles: '?text=none',
 }
 const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
+  writeSessionFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' },
   writeFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' },
   uploadBundle: { 'content-type': 'application/vnd.berth.bundle' },
 }
@@ -240,6 +248,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
     else if (!MAY[route.access].includes(who)) expect(code).toBe('forbidden')
     else if (!sees(who, kind, relation)) expect(code).toBe(NOT_FOUND[kind])
     else if (ENTERS.includes(name) && relation !== 'own') expect(code).toBe('forbidden')
+    else if (BY_TOKEN.includes(name)) expect(code).toBe('forbidden')
     else if (FOR_OTHERS.includes(name) && relation === 'own') expect(code).toBe('forbidden')
     else {
       // A refused body would hide the refusal to be tested.

@@ -268,7 +268,7 @@ describe('the sessions of an access token', () => {
       await cluster.reach(session.id, 'TERMINATED')
       await using store = await openToRead({ ...cluster.source, log: silentLog })
       const { db } = store
-      const past = sql`now() - interval '200 days'`
+      const past = sql`timestamptz '2026-01-01 12:00'`
       const minutes = sql`${past} + interval '90 minutes'`
       await sql`update sessions set started_at = ${past}, ended_at = ${minutes} where id = ${session.id}::uuid`.execute(
         db,
