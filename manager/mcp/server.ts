@@ -73,7 +73,7 @@ function register(server: McpServer, reach: Reach, tool: Tool): void {
 /** Why a message called no tool: the code for the audit log, and the tool that it names. */
 export interface ToolRefusal {
   readonly code: ErrorCode
-  /** One of ours: other names are texts of the client. */
+  /** A name of ours only: others are texts of the client. */
   readonly tool?: string
 }
 

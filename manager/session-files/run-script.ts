@@ -44,13 +44,29 @@ export async function* outputOf(wire: Duplex): AsyncGenerator<Buffer, number, un
 
 const CUT = 'The connection to the session was cut: the session has ended, your right to it has, or the network failed.'
 
-/** Sends the input of a script. If its source breaks off, the script is told to give up, so that it can clean up. Never rejects. */
-export async function sendInput(wire: Duplex, source: AsyncIterable<Uint8Array>): Promise<void> {
+/** A script whose client has left is killed after this time: it may wait for a file system that hangs. */
+const CLEAN_UP_MS = 2_000
+
+/**
+ * Sends the input of a script, and its end even if the source breaks off: the script knows how many bytes come, and cleans up. Never rejects.
+ *
+ * @param gone aborted when the client has left: its body just stops then
+ */
+export async function sendInput(wire: Duplex, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<void> {
+  const end = () => void endInput(wire)
+  const leave = () => {
+    end()
+    setTimeout(() => wire.destroy(), CLEAN_UP_MS).unref()
+  }
+  gone.addEventListener('abort', leave, { once: true })
   try {
+    gone.throwIfAborted()
     for await (const chunk of source) await send(wire, COMMAND_FRAME.stdin, chunk)
-    await send(wire, COMMAND_FRAME.stdinEnd)
   } catch {
-    await send(wire, COMMAND_FRAME.signal, Buffer.from('TERM')).catch(() => undefined)
+    // The script finds that bytes are missing.
+  } finally {
+    gone.removeEventListener('abort', leave)
+    end()
   }
 }
 

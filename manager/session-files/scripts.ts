@@ -55,7 +55,7 @@ exec $b dd bs=262144 iflag=skip_bytes,count_bytes skip="$2" count="$3" <&3
 `
 
 /**
- * Arguments: path, state that the file must have or nothing for a new file, bytes that come or nothing if that is not known. Reads the content,
+ * Arguments: path, state that the file must have or nothing for a new file, number of bytes that come. Reads the content,
  * and writes the new state. The content goes to a draft beside the file, which takes its place as a whole.
  */
 const WRITE = `${BEGIN}
@@ -65,10 +65,9 @@ directory=\${path%/*}
 [ -n "\${path##*/}" ] && [ ! -d "$path" ] || exit ${FILE_EXIT.kind}
 draft=$directory/.berth-put-$$-$RANDOM
 trap '$b rm -f "$draft"' EXIT
-trap 'exit ${FILE_EXIT.cut}' TERM
 ( set -C; : >"$draft" ) || exit ${FILE_EXIT.refused}
 $b cat >"$draft" || exit ${FILE_EXIT.full}
-[ -z "$3" ] || [ "$($b stat -c %s "$draft")" = "$3" ] || exit ${FILE_EXIT.cut}
+[ "$($b stat -c %s "$draft")" = "$3" ] || exit ${FILE_EXIT.cut}
 if [ -z "$2" ]; then
   $b ln "$draft" "$path" || { [ -e "$path" ] && exit ${FILE_EXIT.exists}; exit ${FILE_EXIT.refused}; }
 else
@@ -87,6 +86,6 @@ export const listScript = (path: string, after: string, most: number) => words(L
 export const stateScript = (path: string) => words(STATE, [path])
 export const readScript = (path: string, { start, end, state }: { start: number; end: number; state: string }) =>
   words(READ, [path, String(start), String(end - start), state])
-/** @param state of the file to replace; undefined: a new one @param bytes that come, if known */
-export const writeScript = (path: string, state: string | undefined, bytes: number | undefined) =>
-  words(WRITE, [path, state ?? '', bytes === undefined ? '' : String(bytes)])
+/** @param state of the file to replace; undefined: a new one @param bytes that come */
+export const writeScript = (path: string, state: string | undefined, bytes: number) =>
+  words(WRITE, [path, state ?? '', String(bytes)])

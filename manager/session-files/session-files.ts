@@ -62,9 +62,10 @@ export interface SessionFiles {
       readonly path: string
       readonly expected: ExpectedFile
       readonly bytes: AsyncIterable<Uint8Array>
-      /** Number of bytes that come, if the client said so. */
-      readonly length: number | undefined
+      /** Number of bytes that come. */
+      readonly length: number
     },
+    signal: AbortSignal,
   ): Promise<FileEntry>
 }
 
@@ -129,12 +130,12 @@ export function createSessionFiles({ store, agents, openCommand }: SessionFilesD
         },
       }
     },
-    async write(caller, id, { path, expected, bytes, length }) {
+    async write(caller, id, { path, expected, bytes, length }, signal) {
       const state = expected === 'absent' ? undefined : stateIn(expected.etag)
-      // A client that leaves breaks `bytes` off, and the script removes its draft. Breaking its stream would kill it before.
+      // When the client leaves, the script removes its draft. Breaking its stream would kill it before.
       const lasting = new AbortController().signal
       const wire = await start({ caller, id, signal: lasting }, writeScript(inBase64(path), state, length), null)
-      void sendInput(wire, bytes)
+      void sendInput(wire, bytes, signal)
       const { size, modifiedAt, etag } = parseState(String(await collect(wire, path)).trimEnd())
       const name = path.split('/').at(-1) ?? ''
       return { name, kind: 'file', size, modifiedAt: modifiedAt.toISOString(), etag, executable: false }

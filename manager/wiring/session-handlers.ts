@@ -98,7 +98,7 @@ export function createSessionHandlers(
   readonly sharing: SessionSharing
   readonly removals: AgentRemovals
   /** Sets how streams of commands are opened; before that, no file of a session is read. */
-  openCommandsBy(open: TunnelGateway['openCommand']): void
+  readonly openCommandsBy: (open: TunnelGateway['openCommand']) => void
 } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core

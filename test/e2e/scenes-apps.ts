@@ -94,6 +94,16 @@ export const APP_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'apps-programs',
+    path: '/sessions',
+    world: WORLD,
+    async act(page) {
+      await button(page, /^Apps of/).click()
+      await page.getByRole('tab', { name: 'Ports and links' }).click()
+      await page.getByText('curl -H').scrollIntoViewIfNeeded()
+    },
+  },
+  {
     name: 'apps-tensorboard',
     path: '/sessions',
     world: WORLD,

@@ -405,7 +405,7 @@ export const SESSION_ROUTES = {
     path: '/api/v1/sessions/:id/content',
     access: 'user',
     summary:
-      'Replace a file of a running session (`If-Match: ETAG`) or make one (`If-None-Match: *`) with the body (`application/octet-stream`, of any size). Programs see the old or the new file.',
+      'Replace a file of a running session (`If-Match: ETAG`) or make one (`If-None-Match: *`) with the body (`application/octet-stream`, of any size, with `Content-Length`). Programs see the old or the new file.',
     params: session,
     query: z.object({ path: SessionPath.min(1) }),
     streamedBody: 'application/octet-stream',

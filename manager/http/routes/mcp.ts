@@ -45,10 +45,10 @@ export function registerMcpRoute(app: FastifyInstance, version: string): void {
     const aborted = new AbortController()
     reply.raw.once('close', () => aborted.abort())
     const [{ createMcpHandler }, { createMcpServer, refusalOf }] = await load()
-    let called = false
+    const made = { calls: 0 }
     const calls = callsOf(app, request)
     const fetch: typeof calls = (...call) => {
-      called = true
+      made.calls++
       return calls(...call)
     }
     const reach = { baseUrl: '', fetch, credentials: () => Promise.resolve({}) }
@@ -56,8 +56,8 @@ export function registerMcpRoute(app: FastifyInstance, version: string): void {
     await using _ = { [Symbol.asyncDispose]: () => protocol.close() }
     const answered = await protocol.fetch(webRequest(request, aborted.signal), { parsedBody: request.body })
     const text = await answered.text()
-    // What the API refuses, it records itself.
-    const refusal = called || aborted.signal.aborted ? undefined : refusalOf(request.body, token.scopes)
+    // The API records its own refusals.
+    const refusal = made.calls > 0 || aborted.signal.aborted ? undefined : refusalOf(request.body, token.scopes)
     if (refusal) request.outcome = { ...request.outcome, ...refusal }
     void reply.code(answered.status)
     const type = answered.headers.get('content-type')

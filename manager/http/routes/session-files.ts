@@ -52,16 +52,19 @@ export function createSessionFileRoutes(files: SessionFiles): Pick<Handlers, Ses
       return ''
     },
 
-    async writeSessionFile({ caller, request }, { params, query: { path } }) {
+    async writeSessionFile({ caller, request, signal }, { params, query: { path } }) {
       request.outcome = { ...request.outcome, told: { path: path.slice(0, MOST_TOLD) } }
       const length = request.headers['content-length']
+      if (length === undefined)
+        throw new AppError('bad_request', { why: 'Send the size of the file as Content-Length.' })
       const body = request.body instanceof Readable ? request.body : Readable.from([])
-      return await files.write(caller, params.id, {
+      const file = {
         path,
         expected: expectedOf(request.headers),
         bytes: body as AsyncIterable<Uint8Array>,
-        length: length === undefined ? undefined : Number(length),
-      })
+        length: Number(length),
+      }
+      return await files.write(caller, params.id, file, signal)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { LIVE_STATUSES, type SessionId, type TokenApp, type TokenScope, type UserId } from '#manager/contract'
+import { LIVE_STATUSES, type TokenApp, type TokenScope, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type LoginsTable } from '../tables/accounts.ts'
 
@@ -102,7 +102,7 @@ export async function deleteAccessToken(db: Db, userId: UserId, id: string): Pro
   return rows.map(row => row.id)
 }
 
-/** What the sessions of an access token may take (null: no limit), and what they take. */
+/** Bounds of the sessions of an access token, and their use: what they may take (null: no limit), and what they take. */
 export interface TokenUse {
   /** Waiting and running sessions at once. */
   readonly mostSessions: number | null

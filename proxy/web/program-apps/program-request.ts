@@ -42,7 +42,7 @@ const bearerIn = (value: string) => /^bearer +(\S+)$/i.exec(value.trim())?.[1]
 /** Fields that describe a forwarder; those of a client are mere claims. */
 const isForwarding = (name: string) => name === 'forwarded' || name.startsWith('x-forwarded-') || name === 'x-real-ip'
 
-/** What the app gets to know about the way of a request. */
+/** Facts about the way of a request, for the app and for its headers. */
 export interface ProgramWay {
   readonly token: string
   readonly inject: Grant['inject']

@@ -1,7 +1,7 @@
 import { AppError, type OwnIdentity } from '#manager/contract'
 import { type Services } from '../../services.ts'
 import { t as sso } from '../../words/en/sso.ts'
-import { type OwnProof } from './useProof.ts'
+import { type OwnProof } from '../proof/useProof.ts'
 import { t } from '../../words/en/identities.ts'
 
 const KEY = 'berth.sso.link'
