@@ -7,5 +7,5 @@ type NameAt<Rest extends string> = Rest extends `${infer Inner}}${string}`
     ? Word<Name>
     : Word<Inner>
   : never
-/** Text of a branch has blanks, signs or is empty; a name has none of them. */
+/** Distinguishes names from the texts of branches, which are empty or contain a space, `#`, `{` or a full stop. */
 type Word<Text extends string> = Text extends `${string}${' ' | '#' | '{' | '.'}${string}` | '' ? never : Text

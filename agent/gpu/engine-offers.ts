@@ -14,7 +14,7 @@ export interface Entry {
 export interface EngineOffers {
   /** GPUs that the engine could not offer at its last answer. */
   readonly withheld: ReadonlyMap<string, Because>
-  /** GPUs with which the engine could not start a container of the agent either. */
+  /** GPUs with which the engine could not start a container of the agent's own (`testStarts`). */
   readonly refused: Map<string, Because>
   /** Asks the engine which GPUs it offers. Without an answer the last one holds. */
   ask(entries: readonly Entry[]): Promise<void>

@@ -18,8 +18,8 @@ interface Document extends Json {
 const PROBLEM_REF = '#/components/schemas/Problem'
 
 /**
- * Completes the document that the framework wrote from the schemas of the routes: adds the problem documents of every
- * operation, the header `Idempotency-Key` and who may call it, and removes components that nothing refers to. Pure.
+ * Completes the document that the framework wrote from the schemas of the routes. Each operation gets its problem documents, the header
+ * `Idempotency-Key` and the roles that may call it; components that nothing refers to are removed. Pure.
  */
 export function completeDocument(written: object, problemSchema: unknown): Document {
   const document = structuredClone(written) as Document

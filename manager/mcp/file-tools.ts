@@ -3,9 +3,9 @@ import { AppError, FileListQuery, FilePath, FolderId, ROUTES } from '#manager/co
 import { ofSession } from './output.ts'
 import { defineTool, READS, type Tool, type ToolCall } from './tool.ts'
 
-/** Bytes of a file that one answer has, at most. */
+/** Largest number of bytes of a file in one answer. */
 const MOST_READ = 256 * 1024
-/** Characters of a file that one call writes: with the rest of the call they are one request of at most a megabyte. */
+/** Largest number of characters that one call writes: the request of a call, with all else in it, is limited to a megabyte. */
 const MOST_WRITTEN = 256 * 1024
 
 const OneFile = z.strictObject({
@@ -96,7 +96,7 @@ async function tagOf({ api, signal }: ToolCall, { folder: id, path }: z.output<t
   return etag
 }
 
-/** A part of a text without the character at its end that goes on in the next part: the part would not be text. */
+/** Removes a last character of which the part has only the first bytes: with it, the part would not be valid UTF-8. */
 function withoutCut(part: Buffer): Buffer {
   // UTF-8 has at most four bytes in a character: its first one says how many, and further ones begin with the bits 10.
   const first = part.findLastIndex(byte => (byte & 0b1100_0000) !== 0b1000_0000)

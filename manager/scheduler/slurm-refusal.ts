@@ -28,10 +28,11 @@ export interface SlurmOwner {
 }
 
 /**
- * Why Slurm cannot run the request: it allocates whole GPUs only, and the group offers less than what was chosen. Pure.
+ * Why a group of Slurm refuses a request: a job gets whole GPUs of one host, its owner needs a user of Slurm if the group has a map of
+ * users, and only what the group offers can be chosen. Pure.
  *
- * Threat: a map gives a user of Slurm to an address, and an admin of a domain makes accounts with any address, or may sign in to one. Jobs
- * of that user count for somebody's account and shares in Slurm, so an account that may be in other hands has none.
+ * Threat model: the map leads from an address of mail to a user of Slurm, on whose account the jobs count. A domain administrator can create
+ * an account with any address, and can get into accounts of the domain. So an account that may be in other hands is refused.
  */
 export function slurmRefusal(
   { resources, gpu, slurm, clusterMode, owner }: SlurmRequest,

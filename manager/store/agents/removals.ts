@@ -40,7 +40,7 @@ export function beginLeaving(db: Db, id: AgentId, removal: AgentRemoval): Promis
     .executeTakeFirst()
 }
 
-/** Saves that a host has left, and what stays on it. The records must forget it next. */
+/** Saves that a host has left, and what stays on it. The caller then deletes the agent. */
 export async function saveLeft(db: Db, id: AgentId, removal: AgentRemoval): Promise<void> {
   await db
     .updateTable('agents')

@@ -68,7 +68,7 @@ export const useFolders = defineStore('folders', () => {
     const { value, put: show } = fetched[folder.status === 'trashed' ? 'trashed' : 'ready']
     if (value.value) show([...value.value, folder])
   }
-  /** An answer in flight may be older than the action: it is dropped, and the list is fetched again. */
+  /** Removes a folder from its list. Answers in flight, which may be older than the removal, are dropped, and the list is fetched again. */
   function take(id: FolderId): void {
     for (const name of NAMES) fetched[name].put(fetched[name].value.value?.filter(each => each.id !== id) ?? null)
   }
