@@ -63,7 +63,7 @@ export interface SlurmFlags {
   people?: boolean
 }
 
-/** A project or person, and a value; an empty one removes. */
+/** A project or person, and the value for it; an empty value removes the entry. */
 interface Named {
   readonly of: string
   readonly value: string

@@ -77,7 +77,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   const wires = new Set<Socket>()
   const gone = { bytesUp: 0, bytesDown: 0 }
   let isClosed = false
-  /** Counts cuts, so that a connection that was authenticated before one is checked again. */
+  /** Number of calls of `closeLogin`, which cannot cut a connection that is still being authenticated: that one is checked again. */
   let cuts = 0
 
   function requireFewConnections(userId: UserId): void {

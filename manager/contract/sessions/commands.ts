@@ -7,9 +7,8 @@ import { withVariableLimit } from './session-bytes.ts'
 
 /** Bytes of each stream of a command that are kept: the last ones, if it writes more. */
 export const KEPT_OUTPUT_BYTES = 2 ** 20
-/** Bytes of a command's words together, or of its text. */
+/** Bytes of a command's words together, or of its text, which the shell gets as one argument: Linux limits an argument to 128 KiB. */
 const COMMAND_BYTES = 64 * 1024
-/** The shell takes more, but one argument of a program is at most 128 KiB. */
 const MOST_WORDS = 1_000
 const STDIN_BYTES = 256 * 1024
 /** A command without a limit of its own, unless it is attached. */

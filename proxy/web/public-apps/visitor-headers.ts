@@ -30,12 +30,12 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   'strict-transport-security',
   'alt-svc',
   'public-key-pins',
-  // Reports of a browser outlive the app at a port by their max_age, and name the addresses of the next one, keys of links included.
+  // A browser sends reports for as long as their `max_age` says: to the former app of a port, with addresses of the next, keys of links included.
   ...['nel', 'report-to', 'reporting-endpoints', 'use-as-dictionary'],
   // Bound sessions of a site make a browser hold back requests at all ports.
   ...['secure-session-registration', 'sec-session-registration'],
 ])
-/** Ours takes its place. */
+/** The app's own policy is replaced by that of `FOR_ITSELF`. */
 const RESOURCE_POLICY = 'cross-origin-resource-policy'
 
 /**
