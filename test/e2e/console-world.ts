@@ -9,13 +9,13 @@ import {
   type ScopeUsage,
   type Session,
   type SessionDetails,
-  type SessionStatus,
 } from '#manager/contract'
+import { aSession as anySession, OWNER } from '../../renderer/testing/a-session.ts'
 import { type World } from './console-double-world.ts'
 
+export { OWNER }
+
 const GIB = 2 ** 30
-/** The signed-in user. */
-export const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
 /** A colleague, whose sessions admins see. */
 export const OTHER: Pick<Session, 'ownerId' | 'ownerEmail'> = {
   ownerId: '01990000-0000-7000-8000-000000000002' as Session['ownerId'],
@@ -23,7 +23,6 @@ export const OTHER: Pick<Session, 'ownerId' | 'ownerEmail'> = {
 }
 const AGENT = '01990000-0000-7000-8000-00000000000a' as AgentId
 
-const idOf = (index: number) => `0199a000-0000-7000-8000-${String(index).padStart(12, '0')}` as Session['id']
 export const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
 
 /** The one container of a session that has ended. */
@@ -39,68 +38,19 @@ export const ENDED_KERNEL: Session['kernels'][number] = {
 }
 
 export function aSession(index: number, change: Partial<SessionDetails> = {}): SessionDetails {
-  const status: SessionStatus = change.status ?? 'RUNNING'
-  return {
-    id: idOf(index),
-    name: `session-${index}`,
-    status,
-    reason: { code: 'started', message: 'Started' },
-    queuePosition: null,
-    reachable: true,
-    ownerId: OWNER,
-    ownerEmail: 'mira@example.com',
-    launchedBy: null,
-    sharedAs: null,
-    sharedWith: 0,
-    adminsMayRead: false,
-    outputReadable: true,
-    tags: [],
-    note: '',
-    domain: 'default',
-    group: null,
-    resourceGroup: 'default',
-    image: 'berth/python:3.13',
+  const startedAt = change.status === 'PENDING' ? null : ago(index * 3 + 1)
+  return anySession(index, {
     imageDigest: 'sha256:4f1c',
     requested: { cpu: '2', mem: String(4 * GIB) },
-    gpu: null,
-    slurm: null,
-    slurmEndsAt: null,
-    clusterSize: 1,
-    clusterMode: 'single-host',
-    network: { mode: 'full' },
-    priority: 0,
-    interruptible: false,
-    interruptAt: null,
-    interruptions: 0,
-    foldersFixed: null,
-    dependsOn: [],
-    folders: [],
     shmem: String(GIB / 4),
-    environ: {},
-    environNames: Object.keys(change.environ ?? {}),
-    startupCommand: null,
-    runImageCommand: false,
-    startsAt: null,
-    kind: 'interactive',
-    result: null,
-    idleTimeoutSeconds: null,
-    maxLifetimeSeconds: null,
-    expiresAt: null,
-    ends: null,
-    usage: null,
     apps: [
       { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' },
       { name: 'sshd', title: 'SSH / SFTP', protocol: 'tcp', path: '/' },
     ],
-    kernels: [],
-    stats: null,
-    pull: null,
     createdAt: ago(index * 3 + 2),
-    startedAt: status === 'PENDING' ? null : ago(index * 3 + 1),
-    endedAt: null,
-    version: 1,
+    startedAt,
     ...change,
-  }
+  })
 }
 
 export function statsOf(cpuMilli: number, memBytes: number, gpus: number[] = []): NonNullable<Session['stats']> {
