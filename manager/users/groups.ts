@@ -11,6 +11,7 @@ import {
   GroupId,
   type GroupSort,
   type GroupSpec,
+  LIMITED_BY,
   readSort,
   type Removed,
   type UserId,
@@ -28,6 +29,7 @@ import {
   insertGroup,
   listGroups,
   removeMembers,
+  settingsOf,
   updateGroup,
 } from '../store/identity/groups.ts'
 import { noSuchDomain } from '../store/missing.ts'
@@ -208,17 +210,6 @@ export function createGroups({
   }
 }
 
-/** Things that a setting of a project limits; null: none. */
-const LIMITED_BY: Readonly<Record<keyof GroupChange, 'folders' | 'sessions' | null>> = {
-  name: null,
-  description: null,
-  limits: 'sessions',
-  gpuLimits: 'sessions',
-  maxFolderBytes: 'folders',
-  maxFolderFiles: 'folders',
-  active: 'sessions',
-}
-
 const stored = ({ limits, gpuLimits }: Pick<GroupChange, 'limits' | 'gpuLimits'>) => ({
   limits: baseUnits(limits),
   gpuLimits: gpuLimits && parseGpuLimits(gpuLimits),
@@ -250,17 +241,14 @@ function existing(domain: string, name: string, cause?: unknown): AppError {
 }
 
 function toView(row: CountedGroupRow): Group {
-  const { id, domain, name, description, active, limits, members, created_at, version } = row
+  const { id, domain, name, limits, members, created_at, version } = row
   return {
     id,
     domain,
     name,
-    description,
-    active,
+    ...settingsOf(row),
     limits: formatSlots(limits),
     gpuLimits: formatGpuLimits(row.gpu_limits),
-    maxFolderBytes: row.max_folder_bytes,
-    maxFolderFiles: row.max_folder_files,
     members,
     createdAt: created_at.toISOString(),
     version,

@@ -43,8 +43,8 @@ const maxFolderFiles = z
   )
 
 /**
- * Settings of a project. A limit that is added here becomes a compile error in `GroupSpec`, and then in the code that reads and stores
- * projects.
+ * Settings of a project. A limit that is added here becomes a compile error in `LIMITED_BY` and `GroupSpec`, and then in the code that reads
+ * and stores projects.
  */
 const groupSettings = {
   ...shared,
@@ -152,6 +152,17 @@ export const GroupChange = z
   .partial()
   .meta({ id: 'GroupChange' })
 export type GroupChange = z.infer<typeof GroupChange>
+
+/** Objects that a setting of a project limits: a change concerns those that exist already. Null: none. */
+export const LIMITED_BY: Readonly<Record<keyof GroupChange, 'folders' | 'sessions' | null>> = {
+  name: null,
+  description: null,
+  limits: 'sessions',
+  gpuLimits: 'sessions',
+  maxFolderBytes: 'folders',
+  maxFolderFiles: 'folders',
+  active: 'sessions',
+}
 
 /** Option of a deletion: members and records of ended sessions are deleted too only if the request asks for it. */
 export const Purge = z.object({

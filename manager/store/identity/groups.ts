@@ -9,6 +9,7 @@ import {
 } from 'kysely'
 import { type Complete, defined } from '#base/defined'
 import {
+  type Group,
   type GroupChange,
   type GroupId,
   type GroupOrder,
@@ -193,6 +194,16 @@ function columnsOf({ description, limits, gpuLimits, maxFolderBytes, maxFolderFi
     active,
   }
   return defined(columns)
+}
+
+/** Settings that are answered as they are stored: all except those of slots and models. */
+export function settingsOf(row: GroupRow): Omit<Pick<Group, keyof GroupSettings>, 'limits' | 'gpuLimits'> {
+  return {
+    description: row.description,
+    maxFolderBytes: row.max_folder_bytes,
+    maxFolderFiles: row.max_folder_files,
+    active: row.active,
+  }
 }
 
 /** Adds the user to these groups; existing memberships are kept. */
