@@ -28,7 +28,7 @@ function collector(what: string, example: string): Collect {
   }
 }
 
-/** The options with these weights added. A user or project of factor 1 counts as everybody and needs no entry. */
+/** The options with these weights added. Without an entry the factor is 1, so an entry of 1 is removed. */
 export async function withWeights(
   api: ApiClient,
   { weights, projectWeights, ...others }: ResourceGroupOptions,

@@ -58,7 +58,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
     // Requests are executed as they arrive.
   }
   uncork(): void {
-    // See cork.
+    // As for `cork`: nothing is buffered.
   }
   pause(): void {
     this.#connection.pause()
