@@ -66,5 +66,6 @@ function whenAborted(signal: AbortSignal): Promise<never> {
 }
 
 export { environmentNetwork, type Pins, usePins } from './network/environment-network.ts'
+export { textUpTo } from './network/reply-of.ts'
 export type { TunnelStream } from './local/tunnel-stream.ts'
 export { connectCommand } from './connect-command.ts'

@@ -12,7 +12,7 @@ import { type HostApi, type HostEvents, type HostSettings, type TunnelSpec } fro
 import { type DirectPath } from './dial/direct-path.ts'
 import { linkSignals } from './grants/link-signals.ts'
 import { type PathLimits } from './grants/path.ts'
-import { environmentNetwork, type Network } from './network/index.ts'
+import { directFetch, environmentNetwork, type Network, replyOf } from './network/index.ts'
 import { isSharedComputer } from './network/other-people.ts'
 import { createPortMemory } from './listeners/port-memory.ts'
 import { type Log, silentLog } from './log.ts'
@@ -98,7 +98,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const closing = new AbortController()
   const network = options.network ?? (await environmentNetwork())
-  const fetchFrom = network?.fetch ?? fetch
+  const fetchFrom = network?.fetch ?? directFetch
   const api = createApi({ managerUrl, credentials: options.credentials, fetchFrom, closing: closing.signal })
   const transport = options.transport ?? createTransport(managerUrl, options.direct, network)
   const ports = createPortMemory(directory)
@@ -219,7 +219,7 @@ function createApi({ managerUrl, credentials, fetchFrom, closing }: ApiDeps): Ap
       const ended = init.signal instanceof AbortSignal ? [closing, init.signal] : [closing]
       using both = linkSignals(ended)
       const headers = { ...init.headers, ...own }
-      const reply = await fetchFrom(url, { ...init, headers, signal: both.signal })
+      const reply = replyOf(await fetchFrom(url, { ...init, headers, signal: both.signal }))
       // Read the whole answer while the signals still apply.
       const text = await reply.text()
       return { status: reply.status, headers: reply.headers, text: () => Promise.resolve(text) }

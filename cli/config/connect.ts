@@ -4,7 +4,7 @@ import { type ApiClient, type ClientDeps, createClient } from '#manager/contract
 import { type Access, accessBySignIn, findAccess, headersOf, trimmed } from './access.ts'
 import { type SignIn } from './sign-in.ts'
 import { explainFailure, trustSystemCertificates } from '#proxy/certificates'
-import { fetchByEnvironment } from '#proxy/network'
+import { fetchByEnvironment, replyOf } from '#proxy/network'
 
 export interface Connection extends Pick<Access, 'endpoint' | 'credentials'> {
   readonly api: ApiClient
@@ -13,7 +13,7 @@ export interface Connection extends Pick<Access, 'endpoint' | 'credentials'> {
 
 const fetchFrom: ClientDeps['fetch'] = async (url, init) => {
   try {
-    return await fetchByEnvironment(url, init as RequestInit)
+    return replyOf(await fetchByEnvironment(url, init as RequestInit))
   } catch (error) {
     return explainFailure(url, error)
   }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { text } from 'node:stream/consumers'
 import type { ClientDeps, HttpReply } from '#manager/contract/light'
-import { environmentNetwork } from '#proxy/connect-app'
+import { environmentNetwork, textUpTo } from '#proxy/connect-app'
 import { explainFailure, isUntrusted, trustSystemCertificates } from '#proxy/certificates'
 
 /**
@@ -31,7 +30,7 @@ async function send(
     .once('error', reject)
     .end(body)
   const reply = await promise
-  const received = await text(reply)
+  const received = await textUpTo(reply)
   return {
     status: reply.statusCode ?? 0,
     headers: { get: name => [reply.headers[name]].flat().join(', ') || null },

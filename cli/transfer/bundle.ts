@@ -8,7 +8,10 @@ import {
   type EntryError,
   ERRORS,
   isErrorCode,
+  MOST_BUNDLE_HEADER_BYTES,
+  MOST_BUNDLED_BYTES,
 } from '#manager/contract'
+import { textUpTo } from '#proxy/network'
 import { type DownloadSource } from './download.ts'
 import { retrying } from './retrying.ts'
 import { sendTransfer } from './send.ts'
@@ -47,7 +50,7 @@ export async function uploadBundle(
       body,
       signal,
     })
-    const { items } = JSON.parse(Buffer.concat(await reply.toArray()).toString()) as BundleResult
+    const { items } = JSON.parse(await textUpTo(reply)) as BundleResult
     const results = sent.map((packed, index) => {
       const { path, error } = items[index] ?? { path: '', error: { code: 'internal', message: '', data: {} } }
       return { packed, path, error: error === null ? null : errorOf(error) }
@@ -127,10 +130,10 @@ async function* framesOf(reply: IncomingMessage): AsyncGenerator<{ header: Bundl
   try {
     for (;;) {
       const length = await take(LENGTH_BYTES)
-      const text = length && (await take(length.readUInt32BE(0)))
+      const text = length && (await take(upTo(MOST_BUNDLE_HEADER_BYTES, length.readUInt32BE(0))))
       if (!text) return
       const header = JSON.parse(text.toString()) as BundledFile
-      const bytes = await take(header.size)
+      const bytes = await take(upTo(MOST_BUNDLED_BYTES, header.size))
       if (!bytes) return
       yield { header, bytes }
     }
@@ -138,6 +141,12 @@ async function* framesOf(reply: IncomingMessage): AsyncGenerator<{ header: Bundl
     if (error instanceof AppError) throw error
     throw new AppError('unavailable', { why: 'The connection was cut.' }, { cause: error })
   }
+}
+
+/** A size that the server names; it may be hostile, and all of it is held in memory. @throws RangeError */
+function upTo(most: number, bytes: number): number {
+  if (Number.isInteger(bytes) && bytes >= 0 && bytes <= most) return bytes
+  throw new RangeError(`${bytes} bytes are no size of a part of a bundle`)
 }
 
 function errorOf({ code, message, data }: EntryError): AppError {

@@ -1,10 +1,9 @@
 import { type ClientRequest, type IncomingMessage, request as overHttp, Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
-import { text } from 'node:stream/consumers'
 import { AppError, fromProblem, isProblem } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
 import { explainFailure } from '#proxy/certificates'
-import { environmentNetwork } from '#proxy/network'
+import { environmentNetwork, textUpTo } from '#proxy/network'
 
 /** No byte has moved for this long: the connection is lost. */
 const STALLED_MS = 60_000
@@ -77,7 +76,7 @@ async function sendChunks(request: ClientRequest, chunks: AsyncIterable<Buffer>)
 }
 
 async function refusalOf(reply: IncomingMessage): Promise<AppError> {
-  const problem: unknown = await text(reply)
+  const problem: unknown = await textUpTo(reply)
     .then(body => JSON.parse(body) as unknown)
     .catch(() => undefined)
   if (isProblem(problem)) return fromProblem(problem)

@@ -9,6 +9,7 @@ import {
   TUS_VERSION,
   type UploadId,
 } from '#manager/contract'
+import { textUpTo } from '#proxy/network'
 import { type Connection } from '../config/connect.ts'
 import { type LocalPath, shownPath } from './local-path.ts'
 import { retrying } from './retrying.ts'
@@ -105,7 +106,7 @@ async function create(
     body: bytes,
     signal,
   })
-  return JSON.parse(Buffer.concat(await reply.toArray()).toString()) as Created
+  return JSON.parse(await textUpTo(reply)) as Created
 }
 
 const TUS = { 'tus-resumable': TUS_VERSION }

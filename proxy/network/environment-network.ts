@@ -1,3 +1,4 @@
+import { directFetch } from './direct-fetch.ts'
 import type { Fetch, Network } from './network.ts'
 import type { Pin } from './pin.ts'
 
@@ -23,10 +24,10 @@ export function environmentNetwork(): Promise<Network | undefined> {
   return (made ??= open(process.env))
 }
 
-/** `fetch`, by the proxy that the environment names. */
+/** `fetch`, by the proxy that the environment names. Redirects are not followed. */
 export const fetchByEnvironment: Fetch = async (url, init) => {
   const network = await environmentNetwork()
-  return await (network?.fetch ?? fetch)(url, init)
+  return await (network?.fetch ?? directFetch)(url, init)
 }
 
 async function open(env: NodeJS.ProcessEnv): Promise<Network | undefined> {

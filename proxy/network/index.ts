@@ -1,5 +1,7 @@
+export { directFetch } from './direct-fetch.ts'
 export { environmentNetwork, fetchByEnvironment, usePins } from './environment-network.ts'
 export { environmentWays } from './environment-ways.ts'
 export { createNetwork, type Fetch, type Network, type SignInWanted } from './network.ts'
 export { parsePacAnswer } from './pac-answer.ts'
 export { mismatch, PIN } from './pin.ts'
+export { replyOf, textUpTo } from './reply-of.ts'

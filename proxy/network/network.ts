@@ -6,6 +6,7 @@ import { AppError, because } from '#manager/contract/light'
 import { connectBy as connectByHttp, ProxyAway, ProxySignInWanted } from './connect-by.ts'
 import { connectBySocks } from './connect-by-socks.ts'
 import { encrypted, placeOf, untilSecure } from './connect-directly.ts'
+import { directFetch } from './direct-fetch.ts'
 import { mismatch, type Pin, type ShownCertificate, shownOf } from './pin.ts'
 import { DIRECT, type FindWays, type NetworkProxy, isLoopback, type Way } from './way.ts'
 
@@ -201,7 +202,7 @@ export function createNetwork({ findWays, signInFor, pinOf }: NetworkDeps): Netw
     },
     async fetch(url, init) {
       const agent = await agentFor(new URL(url))
-      if (!agent) return await fetch(url, init)
+      if (!agent) return await directFetch(url, init)
       const { fetchBy } = await import('./fetch-by.ts')
       return await fetchBy(agent, new URL(url), init)
     },

@@ -1,5 +1,5 @@
 import { createClient, isAppError, type UserId } from '#manager/contract'
-import { type Fetch } from '#proxy/network'
+import { type Fetch, replyOf } from '#proxy/network'
 import { listenerToRemember, refuseForeignListener } from '#proxy/listener-user'
 import { type CredentialStore } from '../credentials/credential-store.ts'
 import { packSignIn, type StoredSignIn, unpackSignIn } from '../credentials/stored-sign-in.ts'
@@ -82,7 +82,7 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
   const api = createClient({
     baseUrl: endpoint,
     sign: account.headers,
-    fetch: (url, init) => fetch(url, init as RequestInit),
+    fetch: async (url, init) => replyOf(await fetch(url, init as RequestInit)),
   })
   const me = held === null ? undefined : await api.me().catch(refusedToken)
   user = me?.user.id

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
 import { knownFailure } from '#proxy/certificates'
-import { type Fetch } from '#proxy/network'
+import { type Fetch, replyOf } from '#proxy/network'
 import { parseJson } from '#base/parse-json'
 import { AppError, because, ROUTES, toProblem, UserId } from '#manager/contract'
 import { type Account } from './account.ts'
@@ -132,7 +132,7 @@ async function askForToken(request: Request): Promise<string> {
 }
 
 async function keepToken(answer: Response, account: Account): Promise<Response> {
-  const signed = Signed.safeParse(parseJson(await answer.text()))
+  const signed = Signed.safeParse(parseJson(await replyOf(answer).text()))
   if (!signed.success || signed.data.token === null) {
     return problem(new AppError('unavailable', { why: 'The manager did not send a token to the desktop app.' }))
   }

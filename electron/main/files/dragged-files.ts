@@ -10,7 +10,7 @@ import { parseJson } from '#base/parse-json'
 import { AppError, because, fileContentAddress, fromProblem, isProblem, shownFileName } from '#manager/contract'
 import { type DraggedOut, MOST_DRAGGED_BYTES } from '#proxy/contract'
 import { knownFailure } from '#proxy/certificates'
-import { type Fetch } from '#proxy/network'
+import { type Fetch, replyOf } from '#proxy/network'
 import { type Account } from '../console/account.ts'
 import { type InvokeEvent } from '../electron-slice.ts'
 
@@ -105,7 +105,7 @@ async function bodyOf({ account, fetch }: DraggedFilesDeps, address: string, sig
     throw new AppError('unavailable', knownFailure(error) ?? because('manager_away'), { cause: error })
   })
   if (answer.ok && answer.body) return Readable.fromWeb(answer.body as ReadableStream)
-  const problem: unknown = parseJson(await answer.text())
+  const problem: unknown = parseJson(await replyOf(answer).text())
   throw isProblem(problem) ? fromProblem(problem) : new AppError('unavailable', because('manager_away'))
 }
 

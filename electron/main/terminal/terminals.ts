@@ -4,7 +4,7 @@ import { type HostApi, type HostEvents } from '#proxy/contract'
 import { parseJson } from '#base/parse-json'
 import { AppError, because, fromProblem, Problem, TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
 import { knownFailure } from '#proxy/certificates'
-import { type Network } from '#proxy/network'
+import { type Network, textUpTo } from '#proxy/network'
 import { type Account } from '../console/account.ts'
 
 export interface TerminalPage {
@@ -106,10 +106,7 @@ function opened(socket: WebSocket): Promise<void> {
     })
     socket.once('error', fail)
     socket.once('unexpected-response', (_request, response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.once('end', () => fail(toError(response.statusCode ?? 500, Buffer.concat(chunks).toString())))
-      response.once('error', fail)
+      textUpTo(response).then(text => fail(toError(response.statusCode ?? 500, text)), fail)
     })
   })
 }
