@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import {
   type ApiClient,
   AppError,
@@ -23,7 +22,7 @@ import { createSshKits, siteFileOf } from './ssh/kit.ts'
 import { createTransport, type Transport } from './local/transport.ts'
 import { createTunnels } from './local/tunnels.ts'
 import { createFolderPorts } from './sftp/folder-port.ts'
-import { userDirectory } from './user-directory.ts'
+import { openUserDirectory, serverNameOf } from './user-directory.ts'
 
 export interface ProxyOptions {
   readonly managerUrl: string
@@ -32,8 +31,10 @@ export interface ProxyOptions {
    * each request.
    */
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
-  /** Ports and settings of this user are remembered in `<dataDir>/proxy/<userId>`. */
+  /** Ports and settings of this user are remembered below `<dataDir>/proxy` (`user-directory.ts`). */
   readonly dataDir: string
+  /** Name of the server, the same for every start; default: its address. */
+  readonly server?: string
   readonly userId: string
   /** Default: `.ssh` in the home directory of this process' user. */
   readonly sshDirectory?: string
@@ -94,8 +95,8 @@ export async function tidySshFiles(sshDirectory: string = defaultSshDirectory())
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log ?? silentLog
   const managerUrl = options.managerUrl.replace(/\/+$/, '')
-  const directory = userDirectory(options.dataDir, options.userId)
-  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const server = options.server ?? serverNameOf(managerUrl)
+  const directory = await openUserDirectory(options.dataDir, { userId: options.userId, server })
   const closing = new AbortController()
   const network = options.network ?? (await environmentNetwork())
   const fetchFrom = network?.fetch ?? directFetch
@@ -117,6 +118,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const sshSessions = new Set<SessionId>()
   const tunnels = createTunnels({
     api,
+    server,
     transport,
     ports,
     limits: options.limits,

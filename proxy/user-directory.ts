@@ -1,16 +1,58 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, because } from '#manager/contract'
+import { isLoopback } from './network/way.ts'
 
 /** Letters of ids: one plain name of a directory. */
 const PLAIN = /^[\w-]{1,100}$/
 
+/** A user as a server names them. */
+export interface UserOfServer {
+  readonly userId: string
+  /** See `serverNameOf`. */
+  readonly server: string
+}
+
+/** Name of the server at an address: its origin, with one name for this computer. */
+export function serverNameOf(managerUrl: string): string {
+  const url = new URL(managerUrl)
+  if (isLoopback(url)) url.hostname = 'localhost'
+  return url.origin
+}
+
 /**
- * Directory of the files that a proxy keeps for one user. Threat model: the id comes from a server, which may be hostile; in a path it could
- * lead anywhere.
+ * Makes the directory of the files that a proxy keeps for one user of one server: `<dataDir>/proxy/<userId>` for the first server that names
+ * this user, another one beside it for each other server.
+ *
+ * Threat model: the id comes from a server, which may be hostile. In a path it could lead anywhere. It may also be the id of the same person
+ * at another server: with the ports that are remembered there, and sessions of the same names, this server would get what programs of the
+ * person send to those ports, such as passwords.
  *
  * @throws AppError `bad_request` for text that is no id
  */
-export function userDirectory(dataDir: string, userId: string): string {
+export async function openUserDirectory(dataDir: string, { userId, server }: UserOfServer): Promise<string> {
   if (!PLAIN.test(userId)) throw new AppError('bad_request', because('ssh_data_unsafe'))
-  return join(dataDir, 'proxy', userId)
+  const first = join(dataDir, 'proxy', userId)
+  await mkdir(first, { recursive: true, mode: 0o700 })
+  if ((await firstServerOf(first, server)) === server) return first
+  const other = `${first}-${createHash('sha256').update(server).digest('hex').slice(0, 12)}`
+  await mkdir(other, { recursive: true, mode: 0o700 })
+  return other
+}
+
+/** The server that a directory belongs to: the given one, if it belongs to none yet. Of several processes, the first decides. */
+async function firstServerOf(directory: string, server: string): Promise<string> {
+  const file = join(directory, 'server')
+  const known = await readFile(file, 'utf8').catch(() => undefined)
+  if (known !== undefined) return known
+  const draft = `${file}.${randomUUID()}.tmp`
+  try {
+    await writeFile(draft, server, { flag: 'wx', mode: 0o600 })
+    // The file is complete when it appears.
+    await link(draft, file).catch(() => undefined)
+  } finally {
+    await rm(draft, { force: true })
+  }
+  return await readFile(file, 'utf8')
 }

@@ -60,7 +60,11 @@ export function addSshCommands(program: Command): void {
       const blocks = await Promise.all(sessions.map(block))
       if (references.length === 0) {
         const { writeFolderFiles } = await import('#proxy')
-        const files = await writeFolderFiles({ dataDir: configDirectory(), userId: await connection.userId() })
+        const files = await writeFolderFiles({
+          managerUrl: connection.endpoint,
+          dataDir: configDirectory(),
+          userId: await connection.userId(),
+        })
         blocks.push(folderBlock(files, berth, options))
       }
       process.stdout.write(`${blocks.join('\n\n')}\n`)

@@ -38,7 +38,7 @@ export interface AppOriginDeps {
   readonly inject: () => Grant['inject']
   /** True unless this session was the last to use this port for the app: the first browser clears data of the session before. */
   readonly clearFirst: boolean
-  /** Seed of the host name: the id of the session, or a text that no tunnel used before. */
+  /** Seed of the host name: the server and the id of the session, or a text that no tunnel used before. */
   readonly hostSeed: string
   /** True: a ticket counts only if the browser belongs to the user of this process. */
   readonly ownUserOnly: boolean

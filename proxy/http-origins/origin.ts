@@ -10,7 +10,7 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
  * The characters come from a hash: the first bits of a UUIDv7 are a clock and alike in sessions of the same hour. The name is
  * not a secret.
  *
- * @param seed id of the session, or a text of one tunnel
+ * @param seed server and id of the session, or a text of one tunnel
  */
 export function hostNameOf(app: string, seed: string): string {
   return `${app}--${base32(createHash('sha256').update(seed).digest()).slice(0, 12)}.localhost`

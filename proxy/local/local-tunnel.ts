@@ -14,6 +14,7 @@ import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { type Line } from '../dial/dial-line.ts'
 import { createKeptWires } from '../dial/kept-wires.ts'
+import { appOf } from '../grants/app-of.ts'
 import { injectionOf } from '../grants/injection.ts'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
@@ -116,7 +117,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   })
   try {
     const grant = await path.grant()
-    app = grant.app
+    app = appOf(grant, deps.appName)
     inject = injectionOf(grant)
     isReady = true
     ready.resolve(isWebApp(app) ? acceptHttp(app) : acceptTcp)

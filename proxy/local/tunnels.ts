@@ -23,6 +23,8 @@ type CloseReason = HostEvents['tunnel:closed']['reason']
 
 export interface TunnelsDeps {
   readonly api: ApiClient
+  /** Name of the server (`user-directory.ts`). */
+  readonly server: string
   readonly transport: Transport
   readonly ports: PortMemory
   readonly limits?: Partial<PathLimits> | undefined
@@ -144,7 +146,8 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
           onConnection,
           ownTunnelOn: ownOn,
         }),
-      hostSeed: port => (isLasting(port) ? session.id : randomUUID()),
+      // A hostile server may name a session as another server does: it must not get the cookies of that one's apps.
+      hostSeed: port => (isLasting(port) ? `${deps.server} ${session.id}` : randomUUID()),
       clearFirst: port => memory?.sessionId !== session.id || memory.port !== port,
       onChange: changed => {
         if (changed.connections > 0) traffic.follow()

@@ -2,13 +2,13 @@ import { join } from 'node:path'
 import { finished, type Duplex } from 'node:stream'
 import { writeFileAtomically } from '../files.ts'
 import { silentLog } from '../log.ts'
-import { userDirectory } from '../user-directory.ts'
+import { openUserDirectory, serverNameOf } from '../user-directory.ts'
 import { openFolderKeys } from './folder-keys.ts'
 import { openSftp, type SftpRoute } from './open-sftp.ts'
 import { createSshServer, FAST_CIPHER } from './ssh-server.ts'
 
 export interface FolderServer extends SftpRoute {
-  /** The keys of this user are in `<dataDir>/proxy/<userId>`. */
+  /** The keys of this user are below `<dataDir>/proxy` (`user-directory.ts`). */
   readonly dataDir: string
   readonly userId: string
 }
@@ -25,11 +25,10 @@ export interface FolderFiles {
 const HOST_KEY_ALIAS = 'berth-folders'
 
 /** Writes the keys that a Host block needs, if there are none yet. */
-export async function writeFolderFiles({
-  dataDir,
-  userId,
-}: Pick<FolderServer, 'dataDir' | 'userId'>): Promise<FolderFiles> {
-  const directory = userDirectory(dataDir, userId)
+export async function writeFolderFiles(
+  server: Pick<FolderServer, 'dataDir' | 'userId' | 'managerUrl'>,
+): Promise<FolderFiles> {
+  const directory = await directoryOf(server)
   const { host } = await openFolderKeys(directory)
   const knownHostsFile = join(directory, 'sftp', 'known_hosts_alias')
   await writeFileAtomically(knownHostsFile, `${HOST_KEY_ALIAS} ${host.publicKey}\n`)
@@ -41,12 +40,15 @@ export async function writeFolderFiles({
   }
 }
 
+const directoryOf = ({ dataDir, userId, managerUrl }: Pick<FolderServer, 'dataDir' | 'userId' | 'managerUrl'>) =>
+  openUserDirectory(dataDir, { userId, server: serverNameOf(managerUrl) })
+
 /**
  * Serves all folders of the user to one SSH client on a stream, until the client ends: for a ProxyCommand. Nothing listens; the client
  * still proves the key of `writeFolderFiles`, because ssh requires one.
  */
 export async function serveFolders(server: FolderServer, stream: Duplex): Promise<void> {
-  const { host, client } = await openFolderKeys(userDirectory(server.dataDir, server.userId))
+  const { host, client } = await openFolderKeys(await directoryOf(server))
   const ssh = await createSshServer({
     hostKey: host.privateKey,
     allowedKeys: () => Promise.resolve([client.publicKey]),

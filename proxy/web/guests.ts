@@ -178,6 +178,8 @@ export function createGuests(deps: GuestsDeps): Guests {
     const { managerUrl, dataDir, sshDirectory, direct, log } = deps
     const proxy = startProxy({
       managerUrl,
+      // There is one server, whose port may differ between starts.
+      server: 'own',
       credentials,
       dataDir,
       userId,

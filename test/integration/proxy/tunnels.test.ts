@@ -8,7 +8,7 @@ import { afterEach, expect, test } from 'vitest'
 import { AppError } from '#manager/contract'
 import { startProxy, type ProxyOptions } from '#proxy'
 import { type Tunnel } from '#proxy/contract'
-import { StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
+import { httpApp, StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -308,19 +308,45 @@ test('a closed tunnel gets its port back next time, also in another process', as
 })
 
 test('a session that somebody else shares never gets the port of an own one of that name', async () => {
-  const { proxy, spec, manager, dataDir } = await setUp(echo)
+  const { proxy, spec, manager, dataDir } = await setUp(echo, { server: 'one' })
   const own = await proxy.tunnel.open(spec)
   await proxy.tunnel.close(own.id)
   const theirs = stack.use(await new StandIn([{ app: tcpApp('echo'), port: await aService(echo) }]).start())
   Object.assign(theirs.session, { sharedAs: 'use' })
   const options = { managerUrl: theirs.url, credentials: theirs.credentials, dataDir, userId: manager.userId }
-  const other = stack.use(await startProxy({ ...options, sshDirectory: join(dataDir, '.ssh') }))
+  const other = stack.use(await startProxy({ ...options, server: 'one', sshDirectory: join(dataDir, '.ssh') }))
   const shared = await other.tunnel.open({ ...spec, sessionId: theirs.session.id })
   expect(shared.port).not.toBe(own.port)
   await other.tunnel.close(shared.id)
   // The shared session keeps its own port, and so does the own one.
   expect((await other.tunnel.open({ ...spec, sessionId: theirs.session.id })).port).toBe(shared.port)
   expect((await proxy.tunnel.open(spec)).port).toBe(own.port)
+})
+
+test('a hostile server that names user and session as another one does gets neither the port nor the host name there', async () => {
+  const { proxy, spec, manager, dataDir } = await setUp(echo, { sharedComputer: false })
+  manager.apps.set('web', { app: httpApp('web'), port: 9 })
+  const own = await proxy.tunnel.open(spec)
+  const { url } = await proxy.tunnel.openApp({ ...spec, app: 'web' })
+  await proxy[Symbol.asyncDispose]()
+  const hostile = stack.use(await new StandIn([...manager.apps.values()]).start())
+  Object.assign(hostile.session, { id: manager.session.id })
+  const options = { managerUrl: hostile.url, credentials: hostile.credentials, dataDir, userId: manager.userId }
+  const other = stack.use(
+    await startProxy({ ...options, sharedComputer: false, sshDirectory: join(dataDir, '.ssh') }),
+  )
+  expect((await other.tunnel.open(spec)).port).not.toBe(own.port)
+  // Cookies count for a host name, whatever the port.
+  const { hostname } = new URL((await other.tunnel.openApp({ ...spec, app: 'web' })).url)
+  expect(hostname).toMatch(/^web--/)
+  expect(hostname).not.toBe(new URL(url).hostname)
+})
+
+test('a hostile server leads no browser elsewhere by the name of an app', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  manager.apps.set('web', { app: { ...httpApp('web'), name: 'x.localhost:8888/?' }, port: 9 })
+  const { url } = await proxy.tunnel.openApp({ ...spec, app: 'web' })
+  expect(new URL(url).hostname).toMatch(/^web--/)
 })
 
 test('closing a tunnel resets its clients and frees the port', async () => {
