@@ -3,7 +3,7 @@ import { type ApiClient, EventHint, isFinished, type SessionId, type SignableReq
 import { createBackoff } from './grants/backoff.ts'
 import { verdictOf } from './grants/verdict.ts'
 import { type Log } from './log.ts'
-import { type Fetch } from './network/network.ts'
+import { type Fetch } from './network/direct-fetch.ts'
 
 export interface SessionWatchDeps {
   readonly managerUrl: string

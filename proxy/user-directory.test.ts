@@ -20,13 +20,18 @@ test('a server that names the user of another one gets a directory of its own, a
   const hostile = await open('https://hostile.example.org')
   expect(hostile).not.toBe(first)
   expect((await stat(hostile)).mode & 0o777).toBe(0o700)
-  expect([await open('https://hostile.example.org'), await open('https://berth.example.org/')]).toEqual([hostile, first])
+  expect([await open('https://hostile.example.org'), await open('https://berth.example.org/')]).toEqual([
+    hostile,
+    first,
+  ])
   expect(await open('http://berth.example.org')).not.toBe(first)
 })
 
 test('a directory from before belongs to the server that is used first, and this computer has one name', async () => {
   await mkdir(join(dataDir, 'proxy', USER), { recursive: true })
-  const all = await Promise.all(['http://localhost:8400', 'http://127.0.0.1:8400', 'http://[::1]:8400'].map(url => open(url)))
+  const all = await Promise.all(
+    ['http://localhost:8400', 'http://127.0.0.1:8400', 'http://[::1]:8400'].map(url => open(url)),
+  )
   expect(new Set(all)).toEqual(new Set([join(dataDir, 'proxy', USER)]))
   expect(await open('http://localhost:8401')).not.toBe(all[0])
 })

@@ -11,6 +11,6 @@ import { App, AppError, because, type Grant } from '#manager/contract'
 export function appOf(grant: Grant, name: string): App {
   const { success, data } = App.safeParse({ ...grant.app, name, path: '/' })
   // Images name any path; the origin of the app keeps it there (`http-origins/app-origin.ts`).
-  if (success) return { ...data, path: String(grant.app.path) }
+  if (success) return { ...data, path: grant.app.path }
   throw new AppError('unavailable', because('not_a_manager_there', { text: 'it describes no app' }))
 }

@@ -1,4 +1,5 @@
-import type { Fetch } from './network.ts'
+/** The forms of `fetch` that Berth uses. */
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /**
  * `fetch` of Node, which follows no redirect.

@@ -1,5 +1,5 @@
-import { directFetch } from './direct-fetch.ts'
-import type { Fetch, Network } from './network.ts'
+import { directFetch, type Fetch } from './direct-fetch.ts'
+import type { Network } from './network.ts'
 import type { Pin } from './pin.ts'
 
 let made: Promise<Network | undefined> | undefined

@@ -6,12 +6,9 @@ import { AppError, because } from '#manager/contract/light'
 import { connectBy as connectByHttp, ProxyAway, ProxySignInWanted } from './connect-by.ts'
 import { connectBySocks } from './connect-by-socks.ts'
 import { encrypted, placeOf, untilSecure } from './connect-directly.ts'
-import { directFetch } from './direct-fetch.ts'
+import { directFetch, type Fetch } from './direct-fetch.ts'
 import { mismatch, type Pin, type ShownCertificate, shownOf } from './pin.ts'
 import { DIRECT, type FindWays, type NetworkProxy, isLoopback, type Way } from './way.ts'
-
-/** The forms of `fetch` that Berth uses. */
-export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /** How connections to servers leave this computer. */
 export interface Network {

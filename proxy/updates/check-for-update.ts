@@ -1,5 +1,5 @@
 import { AppError, because } from '#manager/contract'
-import { type Fetch } from '../network/network.ts'
+import { type Fetch } from '../network/direct-fetch.ts'
 import { type KeySeen } from './keys.ts'
 import {
   isNewer,

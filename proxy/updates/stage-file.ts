@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AppError, because } from '#manager/contract'
-import { type Fetch } from '../network/network.ts'
+import { type Fetch } from '../network/direct-fetch.ts'
 import { type UpdateFile } from './manifest.ts'
 
 export interface StageOptions {

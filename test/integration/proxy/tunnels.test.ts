@@ -332,9 +332,7 @@ test('a hostile server that names user and session as another one does gets neit
   const hostile = stack.use(await new StandIn([...manager.apps.values()]).start())
   Object.assign(hostile.session, { id: manager.session.id })
   const options = { managerUrl: hostile.url, credentials: hostile.credentials, dataDir, userId: manager.userId }
-  const other = stack.use(
-    await startProxy({ ...options, sharedComputer: false, sshDirectory: join(dataDir, '.ssh') }),
-  )
+  const other = stack.use(await startProxy({ ...options, sharedComputer: false, sshDirectory: join(dataDir, '.ssh') }))
   expect((await other.tunnel.open(spec)).port).not.toBe(own.port)
   // Cookies count for a host name, whatever the port.
   const { hostname } = new URL((await other.tunnel.openApp({ ...spec, app: 'web' })).url)
