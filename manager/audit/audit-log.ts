@@ -6,9 +6,10 @@ import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { requireStillAuthorized } from '../users/still-authorized.ts'
 import { auditCsv, auditCsvHeader } from './audit-csv.ts'
+import { withoutPrivateCommands } from './private-commands.ts'
 import { withoutPrivatePaths } from './private-paths.ts'
 
-/** Read access to the audit log. A superadmin sees all of it; a domain admin sees actions in the domain, without names of private files. */
+/** Read access to the audit log. A superadmin sees all of it; a domain admin sees actions in the domain, without names of private files and without commands that the owner of a session keeps. */
 export interface AuditLog {
   list(
     caller: Caller,
@@ -24,7 +25,8 @@ export function createAuditLog(db: Db): AuditLog {
   async function toEntries(rows: readonly AuditRow[], caller: Caller): Promise<AuditEntry[]> {
     const targets = rows.flatMap(({ target }) => target ?? [])
     const names = await targetNames(db, targets, domainOf(caller).domain)
-    return rows.map(row => toEntry(row, (row.target !== null && names.get(row.target)) || null))
+    const entries = rows.map(row => toEntry(row, (row.target !== null && names.get(row.target)) || null))
+    return withoutPrivateCommands(db, caller, await withoutPrivatePaths(db, caller, entries))
   }
   return {
     async list(caller, { limit, cursor, sort, ...filter }) {
@@ -35,7 +37,7 @@ export function createAuditLog(db: Db): AuditLog {
         limit: limit + 1,
         ...(sort === 'at' ? { order: 'oldest', after: last } : { order: 'newest', before: last }),
       })
-      const items = await withoutPrivatePaths(db, caller, await toEntries(rows.slice(0, limit), caller))
+      const items = await toEntries(rows.slice(0, limit), caller)
       return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }
     },
 
@@ -50,7 +52,7 @@ export function createAuditLog(db: Db): AuditLog {
         // Check again for each page: the export may take minutes, at the pace of the reader.
         await requireStillAuthorized(db, caller)
         after = last.id
-        const entries = await withoutPrivatePaths(db, caller, await toEntries(rows, caller))
+        const entries = await toEntries(rows, caller)
         yield format === 'csv' ? auditCsv(entries) : entries.map(entry => `${JSON.stringify(entry)}\n`).join('')
       }
     },

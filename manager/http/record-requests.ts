@@ -24,6 +24,8 @@ declare module 'fastify' {
       /** Added to the detail of the entry if the request succeeded. */
       told?: Readonly<Record<string, string | number>>
       owner?: { email: string; role: Role; domain: string }
+      /** Domain of the caller's own target, which may be an earlier domain of the caller. */
+      ownIn?: string
     } | null
   }
   interface FastifyContextConfig {
@@ -69,7 +71,9 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const { target } = describe(request, false)
     if (credentials.caller.role === 'user' && !target?.startsWith('session:')) return
     const owner = target === null ? undefined : await findOwner(db, target)
-    if (owner && owner.id !== credentials.caller.userId) request.outcome = { ...request.outcome, owner }
+    if (!owner) return
+    if (owner.id !== credentials.caller.userId) request.outcome = { ...request.outcome, owner }
+    else request.outcome = { ...request.outcome, ownIn: owner.domain }
   })
 
   app.addHook('onSend', async request => {
@@ -98,7 +102,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
       actor_id: signedIn ? signedIn.userId : null,
       actor: signedIn?.email ?? null,
       ...(caller && tokenInLog(caller)),
-      domain: concerned ? domainOf(concerned) : null,
+      domain: concerned ? domainOf({ role: concerned.role, domain: outcome?.ownIn ?? concerned.domain }) : null,
       acted_as: outcome?.owner?.email ?? madeFor(outcome?.reply, caller?.userId) ?? null,
       action: request.routeOptions.config.route ?? `${request.method} ${request.routeOptions.url ?? ''}`,
       target: target ?? (tried ? `user:${tried.id}` : null),

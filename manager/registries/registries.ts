@@ -45,7 +45,11 @@ export interface Registries {
   list(): Promise<Registry[]>
   /** @throws AppError `bad_request`, `registry_exists` */
   create(spec: RegistrySpec): Promise<Registry>
-  /** @throws AppError `bad_request`, `registry_not_found` */
+  /**
+   * A change from https to http forgets user name and password, unless both or the password are in the change.
+   *
+   * @throws AppError `bad_request`, `registry_not_found`
+   */
   update(name: string, change: RegistryChange): Promise<Registry>
   /** @throws AppError `registry_not_found` */
   remove(name: string): Promise<void>
@@ -171,14 +175,18 @@ export function createRegistries(deps: RegistriesDeps): Registries {
 
     async update(name, { url, allowHttp, password, ...change }) {
       const row = await existing(name)
-      const username = change.username === undefined ? row.username : change.username
-      const sealed = password === undefined ? row.sealed_password : password && box.seal(password, placeOf(name))
+      const address = url === undefined ? row.url : registryAddress({ name, url, allowHttp })
+      // The password was given for a connection that nobody reads: it is not sent without TLS unless it is entered again.
+      const ends = isEncrypted(row.url) && !isEncrypted(address) && password === undefined
+      const kept = ends ? { username: null, sealed: null } : { username: row.username, sealed: row.sealed_password }
+      const username = change.username === undefined ? kept.username : change.username
+      const sealed = password === undefined ? kept.sealed : password && box.seal(password, placeOf(name))
       // A password is useless without a user name, so removing the user name removes the password.
       const sealedPassword = change.username === null ? null : sealed
       checkPair(username, sealedPassword !== null)
       await updateRegistry(db, name, {
         ...defined({ projects: change.projects, active: change.active }),
-        ...(url === undefined ? {} : { url: registryAddress({ name, url, allowHttp }) }),
+        ...(url === undefined ? {} : { url: address }),
         username,
         sealedPassword,
       })
@@ -224,11 +232,13 @@ export function createRegistries(deps: RegistriesDeps): Registries {
   }
 }
 
-/** Context to which a password is bound in the secret box; key rotation must use the same. */
+const isEncrypted = (url: string) => url.startsWith('https:')
+
 function noSuchRegistry(name: string): AppError {
   return new AppError('registry_not_found', { registry: name, ...because('registry_unknown', { registry: name }) })
 }
 
+/** Context to which a password is bound in the secret box; key rotation must use the same. */
 function placeOf(name: string): string {
   return `registry:${name}`
 }

@@ -38,6 +38,7 @@ import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { holdSignedIn } from '../users/still-authorized.ts'
 import { requireOwn } from './require-session.ts'
+import { readLaunchingDomains } from './rights/read-rights.ts'
 
 const REQUEST_DAYS = 7
 const TIMEOUT_MS = 2 * 60 * 60_000
@@ -49,7 +50,8 @@ const ownerOf = ({ owner_id: id, owner_email: email }: OwnedSessionRow) => ({ id
  * Threat model:
  * - Every user may launch an image that was saved here, and read all of it. So only the owner may request it, a superadmin sees the
  *   request, and the agent leaves out files that Berth gave the session (`agent/images/save-session.ts`). Requests of superadmins start at
- *   once, and all requests if the setting `sessionImages` is `allow`. Where the session's image is for some domains only, so is the new one.
+ *   once, and all requests if the setting `sessionImages` is `allow`. Where some domains may not launch the session's image, by its own list
+ *   or because of its registry, they may not launch the new one, whose name has no registry.
  * - An image never gets the name of another: all names are below `users/NAME/` of the session's owner, and known names are refused. So
  *   nobody can replace an image that others launch, or one that a recipe, a build of Berth or a host without images would use next. The
  *   image also has NAME as a label, which lists show beside its title, whatever the title says.
@@ -120,8 +122,9 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     await requireFree(reference, session)
     const sessionId = session.id
     // Before the image is there: nobody else launches it meanwhile.
+    const launchers = await readLaunchingDomains(db, { reference: session.image, digest: session.image_digest })
     for (const copy of [reference, ...(push ? [targetOf(push, reference)] : [])])
-      await limitCopyToDomains(db, session.image, copy)
+      if (launchers) await limitCopyToDomains(db, launchers, copy)
     const madeBy = sessionImageOwner(ownerOf(session))
     const detailOf = (change: Partial<AgentPull>) => {
       const pull = { agentId: agent.id, agentName: agent.name, progress: null, error: null, ...change }

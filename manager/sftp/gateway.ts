@@ -156,7 +156,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   }
 
   const tell = (
-    { userId, email, domain, keypair, ...caller }: Caller,
+    { userId, email, role, domain, keypair, ...caller }: Caller,
     address: string,
     { detail = {}, ...row }: { action: string; target?: string; detail?: Record<string, unknown> },
   ) =>
@@ -164,7 +164,8 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
       actor_id: userId,
       actor: email,
       ...tokenInLog(caller),
-      domain,
+      // As for requests: entries about a superadmin are hidden from the admins of the domain.
+      domain: role === 'superadmin' ? null : domain,
       result: 'ok',
       address,
       detail: keypair === null ? detail : { ...detail, keypair },

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import {
   AppError,
@@ -17,9 +18,10 @@ import { type Mailer } from '../mail/mailer.ts'
 import { accountMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type Store } from '../store/open-store.ts'
+import { findAccount } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { type AccountWithToken, insertAccountWithLink, passwordLink } from './account-with-link.ts'
-import { type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
+import { administers, type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
 import { type LinkDelivery, deliveryOf } from './links-for-others.ts'
 import { requireStillSignedIn } from './still-authorized.ts'
 import { type Passwords, personAsking } from './passwords.ts'
@@ -33,6 +35,9 @@ import { type News, type AccountNotifier } from './account-notifier.ts'
  * Threat model: the caller gets no rights that `POST /users` does not give. Nobody knows the first password of an account: its owner sets
  * one with a link that works once, for a week, and is stored only as a hash. The link is mailed if mail reaches the person; superadmins may
  * receive it instead (ADR 59). Each person is informed who created the account.
+ *
+ * A dry run leaves nothing that anybody would notice, so it must not say which addresses have accounts in domains that the caller does not
+ * administer: they count as free there. An import says it, as `POST /users` does, and the accounts that it makes tell on whoever tries.
  */
 export interface UserImports {
   /**
@@ -86,8 +91,11 @@ export function createUserImports(deps: UserImportDeps): UserImports {
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
         await requireStillSignedIn(trx, caller)
         const done: (Made | AppError)[] = []
-        for (const row of rows)
-          done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, deliveryTo })))
+        const free = dryRun ? await freeInDryRun(trx, caller, rows) : new Map<UserImportRow, UserImportRow>()
+        for (const row of rows) {
+          const tried = free.get(row) ?? row
+          done.push(await alone(trx, () => makeAccount(trx, caller, tried, { passwordHash, deliveryTo })))
+        }
         await notifier.write(trx, newsOf(caller, done))
         return done
       })
@@ -95,7 +103,7 @@ export function createUserImports(deps: UserImportDeps): UserImports {
         const email = rows[index]?.email ?? ''
         if (isAppError(result)) return { ...NOTHING, email, ...refusalOf(result) }
         const { user, delivery } = result
-        if (dryRun) return { ...NOTHING, email: user.email, outcome: 'created' }
+        if (dryRun) return { ...NOTHING, email: email.trim().toLowerCase(), outcome: 'created' }
         const { url, expiresAt } = passwordLink(delivery.base, result)
         events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
         if (delivery.mailed) mailer.post(accountMail(user.email, { by: caller.email, url }))
@@ -108,6 +116,24 @@ export function createUserImports(deps: UserImportDeps): UserImports {
       return { items, dryRun }
     },
   }
+}
+
+/**
+ * The rows of a dry run whose address has an account that the caller does not manage, with another address in its place, which nobody has:
+ * so everything else about the row is checked as for a new account. Equal addresses have an equal one.
+ */
+async function freeInDryRun(trx: Db, caller: Caller, rows: readonly UserImportRow[]) {
+  const stand = new Map<string, string>()
+  const free = new Map<UserImportRow, UserImportRow>()
+  for (const row of rows) {
+    const email = row.email.trim().toLowerCase()
+    const account = await findAccount(trx, email.replaceAll('\0', ''))
+    if (!account || administers(caller, account.domain)) continue
+    const other = stand.get(email) ?? `${randomUUID()}@example.invalid`
+    stand.set(email, other)
+    free.set(row, { ...row, email: other })
+  }
+  return free
 }
 
 function newsOf(by: Caller, results: readonly (Made | AppError)[]): News[] {

@@ -21,7 +21,10 @@ export type UserImportRow = z.infer<typeof UserImportRow>
 export const UserImportSpec = z
   .strictObject({
     rows: z.array(UserImportRow).min(1).max(MAX_IMPORT_ROWS),
-    dryRun: z.boolean().default(false).describe('Check every row, and create nothing.'),
+    dryRun: z
+      .boolean()
+      .default(false)
+      .describe('Check every row, and create nothing. Addresses of accounts that you do not administer count as free.'),
     mail: z
       .boolean()
       .default(false)

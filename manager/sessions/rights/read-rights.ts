@@ -4,7 +4,8 @@ import { allows } from '../../folders/access.ts'
 import { registryOf } from '../../registries/registry-address.ts'
 import { type ReadRights } from '../../scheduler/rights.ts'
 import { readImageDomains } from '../../store/images/image-domains.ts'
-import { readAllowedRegistries, readImagesOfHub } from '../../store/images/image-origins.ts'
+import { listDomains } from '../../store/identity/domains.ts'
+import { type NamedImage, readAllowedRegistries, readImagesOfHub } from '../../store/images/image-origins.ts'
 import { listBoundedSessions } from '../../store/quotas/network-bounds.ts'
 import { type Db } from '../../store/schema.ts'
 import {
@@ -78,6 +79,14 @@ async function readForbiddenImages(db: Db, of: AskedSessions) {
     of,
     wanted.filter(image => !mayLaunch(image, rules)),
   )
+}
+
+/** The domains whose users may launch an image now; undefined: it is for all domains. */
+export async function readLaunchingDomains(db: Db, image: NamedImage): Promise<readonly string[] | undefined> {
+  const wanted = (await listDomains(db)).map(({ name }) => ({ ...image, domain: name }))
+  const rules = await readImageRules(db, wanted)
+  const allowed = wanted.filter(one => mayLaunch(one, rules)).map(({ domain }) => domain)
+  return rules.domains.has(image.reference) || allowed.length < wanted.length ? allowed : undefined
 }
 
 async function readImageRules(db: Db, images: readonly WantedImage[]): Promise<ImageRules> {

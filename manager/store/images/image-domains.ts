@@ -19,9 +19,8 @@ export async function setImageDomains(db: Db, reference: string, domains: readon
     .execute()
 }
 
-/** Limits a copy of an image to the domains of the image, and to those that it has itself. */
-export async function limitCopyToDomains(db: Db, image: string, copy: string): Promise<void> {
-  const all = await readImageDomains(db)
-  const [origin, own] = [all.get(image), all.get(copy)]
-  if (origin) await setImageDomains(db, copy, own ? own.filter(domain => origin.includes(domain)) : origin)
+/** Limits a copy of an image to the domains that may launch the image, and to those that it has itself. */
+export async function limitCopyToDomains(db: Db, origin: readonly string[], copy: string): Promise<void> {
+  const own = (await readImageDomains(db)).get(copy)
+  await setImageDomains(db, copy, own ? own.filter(domain => origin.includes(domain)) : origin)
 }

@@ -79,7 +79,10 @@ interface Owner {
   readonly domain: string
 }
 
-/** The owner of a target that belongs to a user: `session:…`, `keypair:…`, `user:…`. */
+/**
+ * The owner of a target that belongs to a user: `session:…`, `keypair:…`, `user:…`. A session stays in the domain in which it was launched,
+ * whose admins manage it, so `domain` is that of the session.
+ */
 export async function findOwner(db: Db, target: string): Promise<Owner | undefined> {
   const [kind, id = ''] = target.split(':', 2)
   const users = db.selectFrom('users').select(['users.id', 'users.email', 'users.role', 'users.domain'])
@@ -90,7 +93,10 @@ export async function findOwner(db: Db, target: string): Promise<Owner | undefin
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return undefined
   if (kind === 'user') return users.where(sql<boolean>`users.id = ${id}::uuid`).executeTakeFirst()
   if (kind !== 'session') return undefined
-  const query = users.innerJoin('sessions', 'sessions.owner_id', 'users.id')
+  const query = db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.owner_id')
+    .select(['users.id', 'users.email', 'users.role', 'sessions.domain'])
   return query.where(sql<boolean>`sessions.id = ${id}::uuid`).executeTakeFirst()
 }
 

@@ -7,7 +7,7 @@ const KINDS = {
   session: {
     name: 'sessions.name',
     from: 'sessions join users on users.id = sessions.owner_id',
-    domain: 'users.domain',
+    domain: 'sessions.domain',
     ofUser: true,
   },
   folder: {

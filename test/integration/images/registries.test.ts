@@ -275,6 +275,22 @@ describe('a registry with a sign-in', () => {
     expect(without).toMatchObject({ username: null, hasPassword: false })
   })
 
+  test('the password that was given for https is not sent by http, unless it is entered again', async () => {
+    const name = '10.0.0.7:5000'
+    await cluster.api.createRegistry({ body: { name, ...BOB } })
+    const update = (body: Parameters<typeof cluster.api.updateRegistry>[0]['body']) =>
+      cluster.api.updateRegistry({ params: { name }, body })
+    const http = { url: `http://${name}`, allowHttp: true }
+    expect(await update({ url: `https://${name}` })).toMatchObject({ username: 'bob', hasPassword: true })
+    expect(await update(http)).toMatchObject({ url: http.url, username: null, hasPassword: false })
+    expect(await update({ url: `https://${name}`, ...BOB })).toMatchObject({ username: 'bob', hasPassword: true })
+    expect(await update({ ...http, password: BOB.password, username: BOB.username })).toMatchObject({
+      hasPassword: true,
+    })
+    expect(await update({ url: `https://${name}` })).toMatchObject({ hasPassword: true })
+    await cluster.api.deleteRegistry({ params: { name } })
+  })
+
   test('a registry with tokens is read with one token per repository', async () => {
     await using directory = await temporaryDirectory()
     const { key, cert, certFile } = await tokenSigner(directory.path)

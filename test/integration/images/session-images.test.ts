@@ -148,4 +148,27 @@ describe('images of sessions', () => {
     expect(await listed(stranger)).toEqual([])
     await cluster.api.updateImage({ body: { reference, domains: null } })
   })
+
+  test('the image of a session whose registry some domains may not use is for none of them', async () => {
+    const reference = 'cr.example.org/lab/r:1'
+    const image = { ...PYTHON, id: `sha256:${'d'.repeat(64)}`, references: [reference] }
+    await cluster.api.createDomain({ body: { name: 'bounded', allowedRegistries: ['docker.io'] } })
+    const kim = await cluster.addUser('of-registry@example.org')
+    const name = `of-registry-${(await kim.me()).user.id.slice(-8)}`
+    const saved = { ...image, id: `sha256:${'e'.repeat(64)}`, references: [`users/${name}/r:1`], madeBy: name }
+    const agent = await cluster.join({ images: [image], script: { save_kernel: () => ({ id: 'sha256:1' }) } })
+    onTestFinished(async () => void (await cluster.api.updateSettings({ body: { sessionImages: 'ask' } })))
+    await cluster.api.updateSettings({ body: { sessionImages: 'allow' } })
+    const { id } = await cluster.launch({ image: reference }, kim)
+    await cluster.reach(id, 'RUNNING')
+    await kim.saveSession({ params: { id }, body: { reference: `users/${name}/r:1` } })
+    await expect.poll(async () => (await kim.getSessionImage({ params: { id } })).task?.status).toBe('done')
+    agent.images = [image, saved]
+    agent.report(true)
+    const listed = async (api: ApiClient) => (await api.listImages()).items.map(one => one.reference)
+    await expect.poll(() => listed(kim)).toContain(`users/${name}/r:1`)
+    const bounded = await cluster.addUser('bounded@example.org', { domain: 'bounded' })
+    expect(await listed(bounded)).toEqual([])
+    await cluster.api.updateDomain({ params: { name: 'bounded' }, body: { allowedRegistries: null } })
+  })
 })

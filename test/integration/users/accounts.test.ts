@@ -245,6 +245,36 @@ describe('invitations', () => {
 })
 
 describe('importing users', () => {
+  test('a dry run does not tell an admin of a domain which addresses have accounts in other domains', async () => {
+    const [lead, near, far, free] = [newAddress(), newAddress(), newAddress(), newAddress()]
+    await admin.createDomain({ body: { name: 'far' } })
+    await manager.addUser(lead, 'domain_admin')
+    await manager.addUser(near)
+    await manager.addUser(far, 'user', 'far')
+    const asked = [near, far, far.toUpperCase(), free, free].map(email => ({ email }))
+    const wrong = [far, free].map(email => ({ email, groups: ['nowhere'] }))
+    const api = await apiFor(lead, 'Their-own-pass-1')
+    const dry = async (rows: readonly { email: string }[]) =>
+      outcomes((await api.importUsers({ body: { rows: [...rows], dryRun: true } })).items)
+    expect(await dry(asked)).toEqual([
+      [near, 'exists', null],
+      [far, 'created', null],
+      [far.toUpperCase(), 'exists', null],
+      [free, 'created', null],
+      [free, 'exists', null],
+    ])
+    expect((await dry(wrong)).map(([, ...rest]) => rest)).toEqual([
+      ['refused', 'group_not_found'],
+      ['refused', 'group_not_found'],
+    ])
+    expect(outcomes((await admin.importUsers({ body: { rows: [{ email: far }], dryRun: true } })).items)).toEqual([
+      [far, 'exists', null],
+    ])
+    expect(outcomes((await api.importUsers({ body: { rows: [{ email: far }] } })).items)).toEqual([
+      [far, 'exists', null],
+    ])
+  })
+
   const outcomes = (items: readonly { email: string; outcome: string; error: { code: string } | null }[]) =>
     items.map(({ email, outcome, error }) => [email, outcome, error?.code ?? null])
 
