@@ -181,6 +181,11 @@ describe('a hostile request', () => {
       `query { images { ...f0 } } ${Array.from({ length: 5 }, (_, at) => `fragment f${at} on Image { ${`...f${at + 1} `.repeat(20)} }`).join(' ')} fragment f5 on Image { name }`,
       '300 fields',
     ],
+    [
+      'fragments that nothing spreads',
+      `query { groups { id } } fragment a on Query { ${'groups { id } '.repeat(400)} }`,
+      'A fragment of the query is never used',
+    ],
     ['introspection', 'query { __schema { types { name } } }', 'Introspection is off'],
     ['two operations', 'query a { images { name } } query b { images { name } }', 'one operation'],
     ['an unknown field', 'query { images { secret } }', 'secret'],
