@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GroupId, GroupName, GroupSpec, isAppError, UserId } from '#manager/contract'
+import { GroupId, GroupSpec, isAppError, UserId } from '#manager/contract'
 import {
   findHiddenGroup,
   listScimGroups,
@@ -10,18 +10,26 @@ import {
 import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { toAuditRow } from '../store/operation/audit-row.ts'
 import { type Store } from '../store/open-store.ts'
+import { isUniqueViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Groups } from '../users/groups.ts'
 import { equalityOf, type Filter, fits } from './filter.ts'
 import { type Doc, patched } from './patch.ts'
+import { projectNameOf } from './project-name.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
 import { type ScimClient } from './tokens.ts'
 
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 
 const MOST_MEMBERS = 10_000
+/** Names that are tried for the project of a group. */
+const MOST_NAMES = 20
 const Given = z.object({
-  displayName: GroupName,
+  displayName: z
+    .string()
+    .max(254)
+    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+    .refine(name => name.trim() !== '', 'must not be empty'),
   externalId: z.string().max(254).nullish(),
   members: z
     .array(z.object({ value: z.string().max(100) }))
@@ -32,13 +40,14 @@ type Given = z.infer<typeof Given>
 
 export interface ScimGroupsDeps {
   readonly store: Store
-  readonly groups: Pick<Groups, 'create' | 'update' | 'addMember' | 'removeMember'>
+  readonly groups: Pick<Groups, 'create' | 'update' | 'remove' | 'addMember' | 'removeMember'>
 }
 
 /**
  * Projects as groups of SCIM, RFC 7643 section 4.2: those of the token's domain but `default`, in which every account begins. The rules are
- * those of an administrator of the domain (`users/groups.ts`), also for names. Groups in groups are refused. A deleted group has lost its members; the project
- * stays with its sessions and folders, out of the client's sight, for an administrator to delete.
+ * those of an administrator of the domain (`users/groups.ts`). The name of a group is kept as the client says it, and that of the project is
+ * derived from it (`project-name.ts`); an administrator may change the latter. Groups in groups are refused. A deleted group has lost its
+ * members; the project stays with its sessions and folders, out of the client's sight, for an administrator to delete.
  */
 export interface ScimGroups {
   list(client: ScimClient, filter: Filter | undefined, withMembers: boolean): Promise<Doc[]>
@@ -88,12 +97,47 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
 
   async function write(client: ScimClient, before: Doc, given: Given): Promise<void> {
     const id = before.id as GroupId
-    if (before.displayName !== given.displayName) {
-      await groups.update(callerOf(client), id, { name: given.displayName }).catch(unique)
+    const { displayName } = given
+    await put(client, id, given)
+    // A project that an administrator has named otherwise keeps its name until the client names the group anew.
+    if (projectNameOf(String(before.displayName)) !== projectNameOf(displayName)) {
+      await firstFree(displayName, name => groups.update(callerOf(client), id, { name }))
     }
-    await putScimGroup(db, id, { externalId: given.externalId ?? null, hidden: false })
     await setMembers(client, id, { before: membersOf(before), after: given.members?.map(({ value }) => value) ?? [] })
     await note(client, 'scimChangeGroup', given.displayName)
+  }
+
+  async function isTaken(domain: string, displayName: string, except?: GroupId): Promise<boolean> {
+    const found = await listScimGroups(db, domain, { attribute: 'displayname', value: displayName })
+    return found.some(({ id }) => id !== except)
+  }
+
+  /** @throws ScimError if another group of the domain has the name */
+  async function put(client: ScimClient, id: GroupId, { displayName, externalId = null }: Given): Promise<void> {
+    if (await isTaken(client.domain, displayName, id)) throw taken()
+    await putScimGroup(db, id, { domain: client.domain, displayName, externalId, hidden: false }).catch(
+      (error: unknown) => {
+        throw isUniqueViolation(error, 'scim_groups_name') ? taken() : error
+      },
+    )
+  }
+
+  async function make(client: ScimClient, given: Given): Promise<GroupId> {
+    const { domain } = client
+    const hidden = await findHiddenGroup(db, domain, given.displayName)
+    if (hidden) {
+      await put(client, hidden.id, given)
+      return hidden.id
+    }
+    if (await isTaken(domain, given.displayName)) throw taken()
+    const caller = callerOf(client)
+    const { id } = await firstFree(given.displayName, name => groups.create(caller, GroupSpec.parse({ name, domain })))
+    // Another request may have made a group of this name meanwhile.
+    await put(client, id, given).catch(async (error: unknown) => {
+      await groups.remove(caller, id, {})
+      throw error
+    })
+    return id
   }
 
   const note = (client: ScimClient, action: string, target: string) =>
@@ -116,13 +160,9 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
 
     async create(client, body) {
       const given = readGroup(body)
-      const { displayName: name } = given
-      const hidden = await findHiddenGroup(db, client.domain, name)
-      const spec = GroupSpec.parse({ name, domain: client.domain })
-      const { id } = hidden ?? (await groups.create(callerOf(client), spec).catch(unique))
-      await putScimGroup(db, id, { externalId: given.externalId ?? null, hidden: false })
+      const id = await make(client, given)
       await setMembers(client, id, { before: [], after: given.members?.map(({ value }) => value) ?? [] })
-      await note(client, 'scimCreateGroup', name)
+      await note(client, 'scimCreateGroup', given.displayName)
       return get(client, id)
     },
 
@@ -139,10 +179,11 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
 
     async remove(client, id) {
       const before = await get(client, id)
-      const { id: groupId, displayName, externalId = null } = before as Doc & { id: GroupId; externalId?: string }
+      const { externalId = null, ...kept } = before as Doc & { id: GroupId; displayName: string; externalId?: string }
+      const { id: groupId, displayName } = kept
       await setMembers(client, groupId, { before: membersOf(before), after: [] })
-      await putScimGroup(db, groupId, { externalId, hidden: true })
-      await note(client, 'scimDeleteGroup', String(displayName))
+      await putScimGroup(db, groupId, { domain: client.domain, displayName, externalId, hidden: true })
+      await note(client, 'scimDeleteGroup', displayName)
     },
   }
 }
@@ -166,11 +207,18 @@ const callerOf = ({ name, domain }: ScimClient): Caller => ({
   scopes: null,
 })
 
-function unique(error: unknown): never {
-  if (isAppError(error) && error.code === 'group_exists') {
-    throw new ScimError(409, 'Another project of the domain has this name.', 'uniqueness')
+const taken = () => new ScimError(409, 'Another group of the domain has this name.', 'uniqueness')
+
+/** Does something with the first project name for a group that is free. */
+async function firstFree<T>(displayName: string, act: (name: string) => Promise<T>): Promise<T> {
+  for (let count = 1; count <= MOST_NAMES; count++) {
+    try {
+      return await act(projectNameOf(displayName, count))
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'group_exists') throw error
+    }
   }
-  throw error
+  throw taken()
 }
 
 function readGroup(body: unknown): Given {
@@ -190,7 +238,7 @@ function toDoc(row: ScimGroupRow, members: readonly { readonly id: string; reado
     schemas: [GROUP_SCHEMA],
     id: row.id,
     ...(row.external_id === null ? {} : { externalId: row.external_id }),
-    displayName: row.name,
+    displayName: row.display_name,
     ...(members && { members: members.map(({ id: value, name: display }) => ({ value, display, type: 'User' })) }),
     meta: {
       resourceType: 'Group',

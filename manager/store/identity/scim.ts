@@ -150,6 +150,8 @@ export async function putScimUser(trx: Db, userId: UserId, domain: string, note:
     .execute()
 }
 
+const groupName = sql<string>`coalesce(scim_groups.display_name, groups.name)`
+
 export type ScimGroupRow = Awaited<ReturnType<typeof listScimGroups>>[number]
 
 /** Projects of a domain that a client sees: all but `default`, and those that a client has deleted. */
@@ -162,11 +164,11 @@ export function listScimGroups(
     .selectFrom('groups')
     .leftJoin('scim_groups', 'scim_groups.group_id', 'groups.id')
     .select(['groups.id', 'groups.name', 'groups.version', 'groups.created_at', 'scim_groups.external_id'])
-    .select('scim_groups.changed_at')
+    .select(['scim_groups.changed_at', groupName.as('display_name')])
     .where('groups.domain', '=', domain)
     .where('groups.name', '<>', DEFAULT_GROUP)
     .where(sql<boolean>`not coalesce(scim_groups.hidden, false)`)
-    .$if(by?.attribute === 'displayname', query => query.where(sql<boolean>`lower(groups.name) = lower(${by?.value})`))
+    .$if(by?.attribute === 'displayname', query => query.where(sql<boolean>`lower(${groupName}) = lower(${by?.value})`))
     .$if(by?.attribute === 'externalid', query => query.where('scim_groups.external_id', '=', by?.value ?? ''))
     .$if(by?.attribute === 'id', query => query.where(sql<boolean>`groups.id::text = ${by?.value}`))
     .orderBy('groups.created_at')
@@ -174,7 +176,7 @@ export function listScimGroups(
     .execute()
 }
 
-/** A project that a client has deleted, by its name. */
+/** A project that a client has deleted, by the name of the group, or else by its own. */
 export function findHiddenGroup(db: Db, domain: string, name: string): Promise<{ id: GroupId } | undefined> {
   return db
     .selectFrom('groups')
@@ -182,16 +184,27 @@ export function findHiddenGroup(db: Db, domain: string, name: string): Promise<{
     .select('groups.id')
     .where('scim_groups.hidden', '=', true)
     .where('groups.domain', '=', domain)
-    .where(sql<boolean>`lower(groups.name) = lower(${name})`)
+    .where(sql<boolean>`lower(${name}) in (lower(scim_groups.display_name), lower(groups.name))`)
+    .orderBy(sql<boolean>`lower(scim_groups.display_name) = lower(${name})`, 'desc')
     .executeTakeFirst()
 }
 
-export async function putScimGroup(
-  db: Db,
-  groupId: GroupId,
-  { externalId, hidden }: { readonly externalId: string | null; readonly hidden: boolean },
-): Promise<void> {
-  const row = { external_id: externalId, hidden, changed_at: sql<Date>`now()` }
+export interface ScimGroupNote {
+  readonly domain: string
+  readonly displayName: string
+  readonly externalId: string | null
+  readonly hidden: boolean
+}
+
+/** @throws an error of the database (`scim_groups_name`) if another group of the domain has the name */
+export async function putScimGroup(db: Db, groupId: GroupId, note: ScimGroupNote): Promise<void> {
+  const row = {
+    domain: note.domain,
+    display_name: note.displayName,
+    external_id: note.externalId,
+    hidden: note.hidden,
+    changed_at: sql<Date>`now()`,
+  }
   await db
     .insertInto('scim_groups')
     .values({ group_id: groupId, ...row })

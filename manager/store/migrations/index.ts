@@ -9,6 +9,7 @@ import { peopleOfDirectories } from './0007-people-of-directories.ts'
 import { scim } from './0009-scim.ts'
 import { indexOfContinuedKernels } from './0011-index-of-continued-kernels.ts'
 import { tokenBounds } from './0012-token-bounds.ts'
+import { namesOfScimGroups } from './0013-names-of-scim-groups.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -22,4 +23,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0009-scim': scim,
   '0011-index-of-continued-kernels': indexOfContinuedKernels,
   '0012-token-bounds': tokenBounds,
+  '0013-names-of-scim-groups': namesOfScimGroups,
 }

@@ -27,6 +27,9 @@ export interface ScimUsersTable {
 
 export interface ScimGroupsTable {
   group_id: GroupId
+  domain: string
+  /** Name of the group as the client says it; that of the project is derived from it, and may be changed. */
+  display_name: string
   external_id: string | null
   hidden: Default<boolean>
   changed_at: Time

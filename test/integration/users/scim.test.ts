@@ -264,7 +264,7 @@ describe('groups', () => {
     expect((await scim('DELETE', `/Groups/${made1.id}`)).status).toBe(204)
     expect((await scim('GET', `/Groups/${made1.id}`)).status).toBe(404)
     expect(await projects(ada.id)).not.toContain('Vision-lab')
-    expect(await group('vision-lab')).toMatchObject({ id: made1.id, displayName: 'Vision-lab', members: [] })
+    expect(await group('vision-lab')).toMatchObject({ id: made1.id, displayName: 'vision-lab', members: [] })
   })
 
   test('are unique, take people of the domain only, and never the project of everybody', async () => {
@@ -280,11 +280,64 @@ describe('groups', () => {
         Operations: [{ op: 'add', path: 'members', value: [{ value: id }] }],
       }),
     ).toMatchObject({ status: 400 })
-    expect(await scim('POST', '/Groups', { displayName: 'With spaces and / signs' })).toMatchObject({
-      status: 400,
-      body: { scimType: 'invalidValue' },
-    })
+    for (const displayName of ['', ' ', 'x'.repeat(255), 'a\nb'])
+      expect(await scim('POST', '/Groups', { displayName }), displayName).toMatchObject({
+        status: 400,
+        body: { scimType: 'invalidValue' },
+      })
     expect((await filtered('Groups', 'displayName eq "default"')).body.totalResults).toBe(0)
+  })
+})
+
+describe('names of groups', () => {
+  const named = (displayName: string) => scim('POST', '/Groups', { schemas: [GROUP], displayName })
+  const projectOf = async (id: string) => {
+    const { items } = await admin.listGroups({ query: { domain: 'lab' } })
+    return items.find(one => one.id === id)?.name
+  }
+  const rename = (id: string, displayName: string) =>
+    scim('PATCH', `/Groups/${id}`, { Operations: [{ op: 'replace', path: 'displayName', value: displayName }] })
+
+  test('may be any; the project has one that Berth takes', async () => {
+    const { status, body } = await named('Data Science Team')
+    expect([status, body.displayName, await projectOf(body.id)]).toEqual([
+      201,
+      'Data Science Team',
+      'Data-Science-Team',
+    ])
+    const found = await filtered('Groups', 'displayName eq "data science TEAM"')
+    expect(found.body.Resources).toMatchObject([{ id: body.id, displayName: 'Data Science Team' }])
+    expect((await named('data science team')).status).toBe(409)
+    const second = await named('Data/Science Team')
+    expect([second.status, await projectOf(second.body.id)]).toEqual([201, 'Data-Science-Team-2'])
+    expect(await rename(second.body.id, 'Data Science Team')).toMatchObject({
+      status: 409,
+      body: { scimType: 'uniqueness' },
+    })
+    await rename(second.body.id, '통계 팀 B')
+    expect(await projectOf(second.body.id)).toBe('B')
+    // Deleted and made again, it is the same project.
+    await scim('DELETE', `/Groups/${body.id}`)
+    expect((await named('Data Science Team')).body).toMatchObject({ id: body.id, displayName: 'Data Science Team' })
+  })
+
+  test('stay with the client when an administrator names the project otherwise', async () => {
+    const { body } = await named('Robotics Lab')
+    await admin.updateGroup({ params: { id: body.id }, body: { name: 'robots' } })
+    const read = await scim('GET', `/Groups/${body.id}`)
+    expect(read.body.displayName).toBe('Robotics Lab')
+    await scim('PUT', `/Groups/${body.id}`, { displayName: 'Robotics Lab', externalId: 'r' })
+    expect(await projectOf(body.id)).toBe('robots')
+    await rename(body.id, 'Robotics')
+    expect(await projectOf(body.id)).toBe('Robotics')
+  })
+
+  test('are unique when two requests come at a time', async () => {
+    const both = await Promise.all([named('At the same time'), named('At the same time')])
+    expect(both.map(({ status }) => status).toSorted()).toEqual([201, 409])
+    expect((await filtered('Groups', 'displayName eq "At the same time"')).body.totalResults).toBe(1)
+    const { items } = await admin.listGroups({ query: { domain: 'lab' } })
+    expect(items.filter(({ name }) => name.startsWith('At-the-same-time'))).toHaveLength(1)
   })
 })
 
