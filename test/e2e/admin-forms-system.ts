@@ -1,5 +1,5 @@
 import { check, choose, type FormRow, type } from './admin-forms.ts'
-import { ADMIN_WORLD, FAILED_DELIVERY, WEBHOOK } from './admin-world.ts'
+import { ADMIN_WORLD, FAILED_DELIVERY, SCIM_TOKEN, WEBHOOK } from './admin-world.ts'
 import { aSession } from './console-world.ts'
 
 const WAITING = aSession(1, { status: 'PENDING', queuePosition: 1, reason: { code: 'capacity', message: 'Full' } })
@@ -267,6 +267,26 @@ export const SYSTEM_FORMS: readonly FormRow[] = [
     sends: 'deleteSignInProvider',
     params: { id: PROVIDER?.id ?? '' },
     says: `${PROVIDER?.name} deleted.`,
+  },
+  {
+    title: 'makes a SCIM token of a domain, and shows it',
+    page: 'scim-tokens',
+    open: 'Make a SCIM token',
+    fill: [type('Name', 'JumpCloud'), choose('Domain', 'chemistry')],
+    submit: 'Make the token',
+    sends: 'createScimToken',
+    body: { name: 'JumpCloud', domain: 'chemistry' },
+    reply: { ...SCIM_TOKEN, name: 'JumpCloud', domain: 'chemistry', token: 'berth_only-now' },
+    says: 'berth_only-now',
+  },
+  {
+    title: 'ends a SCIM token',
+    page: 'scim-tokens',
+    open: `End ${SCIM_TOKEN.name}`,
+    submit: 'End the token',
+    sends: 'deleteScimToken',
+    params: { id: SCIM_TOKEN.id },
+    says: `${SCIM_TOKEN.name} ended.`,
   },
   {
     title: 'adds a webhook of the installation, and shows its secret',

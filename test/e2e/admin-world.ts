@@ -12,6 +12,7 @@ import {
   type Registry,
   type ResourceGroupAccess,
   type ResourcePolicy,
+  type ScimToken,
   type SignInProvider,
   type User,
   type Webhook,
@@ -214,6 +215,25 @@ export const WEBHOOK: Webhook = {
   waiting: 2,
   createdAt: ago(20_000),
 }
+export const SCIM_TOKEN: ScimToken = {
+  id: '0199f000-0000-7000-8000-00000000a001',
+  name: 'Okta',
+  domain: 'default',
+  createdBy: 'admin@localhost',
+  createdAt: ago(40_000),
+  lastUsedAt: ago(3),
+}
+const SCIM_TOKENS: ScimToken[] = [
+  SCIM_TOKEN,
+  {
+    ...SCIM_TOKEN,
+    id: SCIM_TOKEN.id.replace('a001', 'a002'),
+    name: 'Entra ID',
+    domain: 'chemistry',
+    createdBy: 'head-of-chemistry@lab.example.org',
+    lastUsedAt: null,
+  },
+]
 const WEBHOOKS: Webhook[] = [
   WEBHOOK,
   {
@@ -393,6 +413,7 @@ export const ADMIN_WORLD: Partial<World> = {
     grants: GRANTS,
     registries: REGISTRIES,
     signInProviders: [SIGN_IN_PROVIDER, DIRECTORY],
+    scimTokens: SCIM_TOKENS,
     webhooks: WEBHOOKS,
     deliveries: DELIVERIES,
     audit: AUDIT,

@@ -1,7 +1,7 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { casesOf } from '../../build/bootstrap/test-sets.ts'
-import { ADMIN_WORLD, aUser } from './admin-world.ts'
+import { ADMIN_WORLD, aUser, SCIM_TOKEN } from './admin-world.ts'
 import { agentId } from './admin-world-agents.ts'
 import { A_TOKEN, aKeypair, OTHER_LOGIN, SSH_KEY, THIS_LOGIN } from './console-double-account.ts'
 import { variedFolders } from './console-double-folders.ts'
@@ -124,6 +124,8 @@ const ADMIN_DIALOGS = [
   ['/admin/projects', 'Projects', `deactivate&of=${PROJECT.id}`, 'Deactivate the project vision?'],
   ['/admin/credentials', 'Credentials', `deactivate&of=${KEY.accessKey}`, `Deactivate ${KEY.accessKey}?`],
   ['/admin/invitations', 'Invitations', 'invite', 'Invite by link'],
+  ['/admin/scim-tokens', 'SCIM tokens', 'new', 'Make a SCIM token'],
+  ['/admin/scim-tokens', 'SCIM tokens', `end&of=${SCIM_TOKEN.id}`, `End the token ${SCIM_TOKEN.name}?`],
   ['/admin/invitations', 'Invitations', `accept&of=${REQUEST.id}`, `Make an account for ${REQUEST.email}?`],
   ['/admin/invitations', 'Invitations', `decline&of=${REQUEST.id}`, `Decline the request of ${REQUEST.email}?`],
   ['/admin/maintenance', 'Maintenance', 'pause', 'Start no session for now?'],

@@ -45,6 +45,7 @@ test('a domain admin sees the pages of the domain, a superadmin all', async () =
     'Users',
     'Invitations',
     'Credentials',
+    'SCIM tokens',
     'Projects',
     'Resource policies',
     'Webhooks',

@@ -29,6 +29,7 @@ import {
   type ResourcePolicy,
   type RouteReply,
   type SignInIdentity,
+  type ScimToken,
   type SignInProvider,
   type SetUp,
   type SignUpRequest,
@@ -66,6 +67,7 @@ export interface AdminWorld {
   imageRequests?: ImageRequest[]
   registries?: Registry[]
   signInProviders?: SignInProvider[]
+  scimTokens?: ScimToken[]
   webhooks?: Webhook[]
   deliveries?: WebhookDelivery[]
   tasks?: Task[]
@@ -382,6 +384,10 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/sign-in-providers': {
       const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
       return { status: 200, value: { items: admin.signInProviders ?? [], callbackUrl } }
+    }
+    case 'GET /api/v1/scim-tokens': {
+      const baseUrl = 'https://berth.example.org/scim/v2'
+      return { status: 200, value: { items: admin.scimTokens ?? [], baseUrl } }
     }
     case 'GET /api/v1/webhooks':
       return list(admin.webhooks)

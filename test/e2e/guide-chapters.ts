@@ -154,6 +154,8 @@ export const CHAPTERS: Readonly<Record<string, Chapter>> = {
     'admin-settings-announcement': 'An announcement, with a preview.',
     'admin-sign-in-providers': 'Organisations whose accounts may sign in.',
     'admin-sign-in-provider': 'One of them, and what its claims mean here.',
+    'admin-scim-tokens': 'Tokens of identity providers that write accounts and projects.',
+    'admin-scim-token': 'A new one.',
     'admin-webhooks': 'Webhooks of projects and of the installation.',
     'admin-webhook': 'A new webhook.',
     'admin-webhook-deliveries': 'What was sent to a webhook, and how it went.',

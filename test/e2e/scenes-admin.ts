@@ -368,6 +368,9 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await page.getByText('Name each group by its').waitFor()
   }),
   scene('admin-directory-look-up', 'sign-in-providers', opens('Look up a person in Campus', 'Nobody is signed in')),
+  scene('admin-scim-tokens', 'scim-tokens', 'Entra ID'),
+  scene('admin-scim-token', 'scim-tokens', opens('Make a SCIM token', 'while you administer')),
+  scene('admin-scim-token-end', 'scim-tokens', opens('End Okta', 'The provider changes nothing')),
   scene('admin-webhooks', 'webhooks', 'ops-room'),
   scene('admin-webhook', 'webhooks', opens('Add a webhook', 'Stored encrypted')),
   scene('admin-webhook-deliveries', 'webhooks', opens('Deliveries of ops-room', 'Given up')),

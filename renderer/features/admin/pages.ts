@@ -1,5 +1,6 @@
 import {
   mdiAccountMultipleOutline,
+  mdiAccountSyncOutline,
   mdiChartBox,
   mdiClipboardTextClockOutline,
   mdiCogOutline,
@@ -168,6 +169,13 @@ export const ADMIN_PARTS: readonly AdminPart[] = [
         icon: mdiLoginVariant,
         access: 'superadmin',
         load: () => import('./sign-in/SignInProvidersPage.vue'),
+      },
+      {
+        path: '/scim-tokens',
+        label: 'scimTokens',
+        icon: mdiAccountSyncOutline,
+        access: 'domain_admin',
+        load: () => import('./sign-in/ScimTokensPage.vue'),
       },
       {
         path: '/projects',

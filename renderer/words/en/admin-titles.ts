@@ -16,6 +16,7 @@ const en = {
   invitations: 'Invitations',
   domains: 'Domains',
   signInProviders: 'Sign-in providers',
+  scimTokens: 'SCIM tokens',
   projects: 'Projects',
   policies: 'Resource policies',
   presets: 'Presets',

@@ -16,6 +16,7 @@ export default {
   invitations: '초대',
   domains: '도메인',
   signInProviders: '로그인 제공자',
+  scimTokens: 'SCIM 토큰',
   projects: '프로젝트',
   policies: '자원 정책',
   presets: '프리셋',
