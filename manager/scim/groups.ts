@@ -14,14 +14,13 @@ import { isUniqueViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Groups } from '../users/groups.ts'
 import { equalityOf, type Filter, fits } from './filter.ts'
-import { type Doc, patched } from './patch.ts'
+import { type Doc, MOST_ITEMS, patched } from './patch.ts'
 import { projectNameOf } from './project-name.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
 import { type ScimClient } from './tokens.ts'
 
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 
-const MOST_MEMBERS = 10_000
 /** Names that are tried for the project of a group. */
 const MOST_NAMES = 20
 const Given = z.object({
@@ -33,7 +32,7 @@ const Given = z.object({
   externalId: z.string().max(254).nullish(),
   members: z
     .array(z.object({ value: z.string().max(100) }))
-    .max(MOST_MEMBERS)
+    .max(MOST_ITEMS)
     .nullish(),
 })
 type Given = z.infer<typeof Given>

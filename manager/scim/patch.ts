@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import { type Filter, fits, parseFilter, pathOf } from './filter.ts'
+import { equalityOf, type Filter, fits, parseFilter, pathOf } from './filter.ts'
 import { invalid, ScimError } from './scim-error.ts'
 
 export type Doc = Record<string, unknown>
 
 const MOST_OPERATIONS = 1_000
+/** Longest list of a resource. */
+export const MOST_ITEMS = 10_000
+/** Most comparisons of items with filters in one request, which take about half a second: nobody else is served meanwhile. */
+const MOST_COMPARISONS = 300_000
 
 /** RFC 7644, section 3.5.2. Names and verbs come in any case, from Entra ID as `Replace`. */
 const Patch = z.record(z.string(), z.unknown()).transform((body, context) => {
@@ -24,6 +28,7 @@ export function patched(doc: Doc, body: unknown): Doc {
   const parsed = Patch.safeParse(body)
   if (!parsed.success) throw new ScimError(400, 'The body needs a list Operations.', 'invalidSyntax')
   const next = structuredClone(doc)
+  const work: Work = { comparisons: 0 }
   for (const { op, path, value } of parsed.data) {
     const verb = op.toLowerCase()
     if (verb !== 'add' && verb !== 'replace' && verb !== 'remove') {
@@ -33,8 +38,8 @@ export function patched(doc: Doc, body: unknown): Doc {
       if (verb === 'remove') throw new ScimError(400, 'remove needs a path.', 'noTarget')
       if (!isDoc(value)) throw invalid('Without a path, value must be an object.')
       // Entra ID names inner attributes with dots here.
-      for (const [name, inner] of Object.entries(value)) apply(next, verb, parsePath(name), inner)
-    } else apply(next, verb, parsePath(path), value)
+      for (const [name, inner] of Object.entries(value)) apply(next, { verb, path: parsePath(name), value: inner }, work)
+    } else apply(next, { verb, path: parsePath(path), value }, work)
   }
   return next
 }
@@ -71,10 +76,25 @@ const SPELLINGS: Readonly<Record<string, string>> = Object.fromEntries(
 )
 const LISTS: ReadonlySet<string> = new Set(['emails', 'members'])
 
-function apply(doc: Doc, verb: 'add' | 'replace' | 'remove', { attribute, filter, sub }: Path, value: unknown): void {
+/** Work of one request so far. */
+interface Work {
+  comparisons: number
+}
+
+interface Operation {
+  readonly verb: 'add' | 'replace' | 'remove'
+  readonly path: Path
+  readonly value: unknown
+}
+
+function apply(doc: Doc, operation: Operation, work: Work): void {
+  const { verb, value, path } = operation
+  const { attribute, filter, sub } = path
   const key = keyOf(doc, attribute)
   if (filter || LISTS.has(attribute)) {
-    doc[key] = changedList(listOf(doc[key]), verb, { filter, sub }, value)
+    const list = changedList(listOf(doc[key]), operation, work)
+    if (list.length > MOST_ITEMS) throw tooMuch(`${attribute} has at most ${MOST_ITEMS} entries.`)
+    doc[key] = list
     return
   }
   if (sub === undefined) {
@@ -95,22 +115,25 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value]
 }
 
-function changedList(
-  list: readonly unknown[],
-  verb: 'add' | 'replace' | 'remove',
-  { filter, sub }: Pick<Path, 'filter' | 'sub'>,
-  value: unknown,
-): unknown[] {
+const tooMuch = (detail: string) => new ScimError(400, detail, 'tooMany')
+
+function changedList(list: readonly unknown[], { verb, path, value }: Operation, work: Work): unknown[] {
+  const { filter, sub } = path
   if (!filter) {
     if (verb === 'replace') return listOf(value)
     // Entra ID removes members by a value beside the path of the list.
-    const named = listOf(value).map(idOf)
-    const others = verb === 'remove' && value === undefined ? [] : list.filter(item => !named.includes(idOf(item)))
+    const named = new Set(listOf(value).map(idOf))
+    const others = verb === 'remove' && value === undefined ? [] : list.filter(item => !named.has(idOf(item)))
     return verb === 'remove' ? others : [...others, ...listOf(value)]
   }
-  const found = list.filter(item => fits(filter, item))
-  if (verb === 'remove' && sub === undefined) return list.filter(item => !found.includes(item))
-  if (found.length === 0) {
+  // Okta and Entra ID remove members one by one, many in a request.
+  const gone = verb === 'remove' && sub === undefined ? equalityOf(filter, ['value'])?.value.toLowerCase() : undefined
+  if (gone !== undefined) return list.filter(item => comparable(idOf(item)) !== gone)
+  work.comparisons += list.length * leavesOf(filter)
+  if (work.comparisons > MOST_COMPARISONS) throw tooMuch('The filters of the paths are too much work for one request.')
+  const found = new Set(list.filter(item => fits(filter, item)))
+  if (verb === 'remove' && sub === undefined) return list.filter(item => !found.has(item))
+  if (found.size === 0) {
     if (verb === 'remove') return [...list]
     // Okta and Entra ID set `emails[type eq "work"].value` where there is none yet.
     const made = filter.kind === 'compare' && filter.operator === 'eq' ? { [filter.path]: filter.value } : undefined
@@ -118,11 +141,19 @@ function changedList(
     return [...list, sub === undefined ? { ...made, ...(isDoc(value) ? value : { value }) } : { ...made, [sub]: value }]
   }
   return list.map(item => {
-    if (!found.includes(item) || !isDoc(item)) return item
+    if (!found.has(item) || !isDoc(item)) return item
     if (sub === undefined) return { ...item, ...(isDoc(value) ? value : { value }) }
     const { [keyOf(item, sub)]: _, ...rest } = item
     return verb === 'remove' ? rest : { ...rest, [sub]: value }
   })
+}
+
+const comparable = (id: unknown) => (typeof id === 'string' ? id.toLowerCase() : id)
+
+/** Comparisons of a filter. */
+function leavesOf(filter: Filter): number {
+  if ('parts' in filter) return filter.parts.reduce((sum, part) => sum + leavesOf(part), 0)
+  return 'part' in filter ? leavesOf(filter.part) : 1
 }
 
 const idOf = (item: unknown) => (isDoc(item) ? item.value : item)

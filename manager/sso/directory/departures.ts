@@ -24,7 +24,7 @@ import { valueOfSubject } from './entry.ts'
 const EVERY_MS = 30 * 60_000
 /** A person must be missing for this long: a directory that is being moved or restored may answer without some of its people. */
 const CONFIRM_MS = 15 * 60_000
-/** More missing people than this, and more than half of all, are taken for a mistake in the settings or at the directory. */
+/** More newly missing people than this, and more than half of those who were there, are taken for a mistake in the settings or at the directory. */
 const MOST_AT_ONCE = 3
 
 export interface DepartureTimings {
@@ -55,7 +55,7 @@ type Step = 'gone' | 'switched off' | 'back'
  * has linked remains, and loses the rights that groups gave.
  *
  * Threat model: a mistake in a filter, or whoever answers in place of the directory, must not lock everybody out: an answer that misses most
- * people changes nothing, a failed question changes nothing, and the last superadmin with a password stays.
+ * of the people who were there changes nothing, a failed question changes nothing, and the last superadmin with a password stays.
  */
 export function startDepartures(deps: DeparturesDeps): AsyncDisposable {
   const { store, client, providers, notifier, onChanged, log, timings = {} } = deps
@@ -73,8 +73,11 @@ export function startDepartures(deps: DeparturesDeps): AsyncDisposable {
       linked.map(({ subject }) => subject),
     )
     const missing = linked.filter(({ subject }) => there.get(subject) !== 'on')
-    if (missing.length > MOST_AT_ONCE && missing.length * 2 > linked.length) {
-      const counts = { missing: missing.length, linked: linked.length }
+    // Those who have left count no more: over the years they would become most of all, and then nobody could leave.
+    const isNew = (one: (typeof linked)[number]) => one.gone_at === null && !one.deactivated
+    const [lost, known] = [missing.filter(isNew), linked.filter(isNew)]
+    if (lost.length > MOST_AT_ONCE && lost.length * 2 > known.length) {
+      const counts = { missing: lost.length, linked: known.length }
       log.warn(
         { provider: name, ...counts },
         'a directory misses most of its people, so nobody is deactivated: test it',
@@ -104,6 +107,8 @@ export function startDepartures(deps: DeparturesDeps): AsyncDisposable {
       const user = await lockUser(trx, userId)
       const identity = await findIdentity(trx, subject)
       if (!user || !identity || identity.user_id !== userId) return undefined
+      // Another manager has found the person there meanwhile.
+      if (step === 'gone' && identity.gone_at === null) return undefined
       if (step === 'back') {
         await notePresence(trx, subject, { isThere: true, deactivated: false })
         if (!identity.deactivated || user.active) return undefined

@@ -86,3 +86,17 @@ test('a filter that finds nobody, and a directory that is away, deactivate nobod
   await expect.poll(() => isActive(left.user.id)).toBe(false)
   expect(await isActive(user.id)).toBe(true)
 })
+
+test('people who left long ago do not hide that somebody leaves', async () => {
+  const left = await Promise.all(Array.from({ length: 12 }, () => world.person()))
+  const ids = await Promise.all(left.map(async one => (await world.signIn(one)).user.id))
+  const areActive = (some: readonly string[]) => Promise.all(some.map(isActive))
+  for (let at = 0; at < left.length; at += 3) {
+    await Promise.all(left.slice(at, at + 3).map(({ dn }) => world.slapd.remove(dn)))
+    await expect.poll(() => areActive(ids.slice(at, at + 3))).toEqual([false, false, false])
+  }
+  const ada = await world.person()
+  const { user } = await world.signIn(ada)
+  await world.slapd.remove(ada.dn)
+  await expect.poll(() => isActive(user.id)).toBe(false)
+})
