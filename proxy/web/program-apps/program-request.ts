@@ -1,7 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { AppError, because, type Grant, isSessionId, isToken } from '#manager/contract'
 import { mapHeaders, type RawHeaders } from '#base/raw-headers'
-import { ownCookie, withoutOurs } from '../public-apps/visitor-headers.ts'
+import { isForwarding, ownCookie, withoutOurs } from '../public-apps/visitor-headers.ts'
 
 /** Beside `Authorization`, for apps that read that themselves. The app never sees this one. */
 export const PROGRAM_HEADER = 'berth-authorization'
@@ -38,9 +38,6 @@ export function readProgramRequest({ url = '', headers, headersDistinct }: Incom
 }
 
 const bearerIn = (value: string) => /^bearer +(\S+)$/i.exec(value.trim())?.[1]
-
-/** Fields that describe a forwarder; those of a client are mere claims. */
-const isForwarding = (name: string) => name === 'forwarded' || name.startsWith('x-forwarded-') || name === 'x-real-ip'
 
 /** Facts about the way of a request, for the app and for its headers. */
 export interface ProgramWay {

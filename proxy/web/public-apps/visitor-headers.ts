@@ -5,7 +5,7 @@ import { mapHeaders, type RawHeaders } from '#base/raw-headers'
 const OURS = /^(__Host-|__Secure-)?berth_/
 
 /** Fields by which a forwarder reports its client; from a visitor they are mere claims. Apps that get fields as variables (CGI, WSGI) take `_` for `-`. */
-function isForwarding(given: string): boolean {
+export function isForwarding(given: string): boolean {
   const name = given.replaceAll('_', '-')
   return name === 'forwarded' || name.startsWith('x-forwarded-') || name === 'x-real-ip'
 }

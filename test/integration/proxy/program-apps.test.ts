@@ -94,6 +94,8 @@ test('a program with a token for an app reaches it, and the app gets everything 
     ...bearer(token),
     'x-real-ip': '1.2.3.4',
     'x-forwarded-for': '1.2.3.4',
+    // An app that gets fields as variables takes `_` for `-`.
+    x_forwarded_for: '1.2.3.4',
     cookie: 'a=1; berth_8400=x',
   }
   const reply = await fetch(at('http-8000/v1/chat?stream=1'), { method: 'POST', headers, body: 'hello' })
@@ -107,6 +109,7 @@ test('a program with a token for an app reaches it, and the app gets everything 
     'x-forwarded-prefix': `/apps/${session.id}/http-8000`,
     'x-forwarded-for': expect.stringMatching(/^(127\.0\.0\.1|::1)$/) as string,
   })
+  expect(JSON.stringify(got)).not.toContain('1.2.3.4')
   expect(got?.headers).not.toHaveProperty('authorization')
   // Nothing of the answer reaches further than its own path.
   expect(Object.fromEntries(reply.headers)).toMatchObject({
