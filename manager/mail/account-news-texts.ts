@@ -38,6 +38,8 @@ const TEXTS: Readonly<Record<AccountNewsKind, string>> = {
     'Your start-up script was changed while somebody else may have known your password. It runs in each new session: look at it on your page Account.',
   left_dotfiles:
     'These dotfiles were changed while somebody else may have known your password: {detail}. They are in each new session: look at them on your page Account, and delete what is not yours.',
+  left_scim_tokens:
+    'These SCIM tokens, with which an identity provider changes accounts and projects, were made in your name while somebody else may have known your password: {detail}. End those that are not yours with "berth admin scim-token rm", and look in the audit log for what was done with them.',
   left_folders:
     'These folders were made while somebody else may have known your password, or are in each new session: {detail}. Look at what is in them.',
   left_ssh_key:

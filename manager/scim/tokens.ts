@@ -6,7 +6,7 @@ import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
 import { hashToken, newToken } from '../users/secrets.ts'
-import { requireStillSignedIn } from '../users/still-authorized.ts'
+import { holdSignedIn } from '../users/still-authorized.ts'
 
 /** More than the identity providers of a domain need, with a second token of each while it is replaced. */
 const MOST_TOKENS = 10
@@ -23,7 +23,8 @@ export interface ScimClient {
  *
  * Threat model: a token lies at another company, in a form that its administrators fill in. It is 256 random bits, shown once and stored as
  * a hash. It counts for one domain and for SCIM only, in which it is no sign-in: it reads no sessions, sets no password, role or address,
- * and does not see superadmins. Only persons make one, not keypairs, and the right of its maker is read at each use, so that it ends with it.
+ * and does not see superadmins. Only persons make one, not keypairs, and the right of its maker is read at each use, so that it ends with it. It outlives
+ * the sign-in that made it, so the end of a doubt about the maker's password names it (ADR 67).
  */
 export interface ScimTokens {
   list(caller: Caller): Promise<ScimToken[]>
@@ -55,8 +56,8 @@ export function createScimTokens({ store }: { readonly store: Store }): ScimToke
     async create(caller, { name, domain = caller.domain }) {
       const [id, token] = [newUuid(), newToken()]
       await store.transaction(async trx => {
+        await holdSignedIn(trx, caller)
         if (!administers(caller, domain) || !(await holdDomain(trx, domain))) throw noSuchDomain(domain)
-        await requireStillSignedIn(trx, caller)
         if ((await listScimTokens(trx, domain)).length >= MOST_TOKENS) {
           throw new AppError('over_person_limit', because('scim_tokens_at_most', { limit: MOST_TOKENS }))
         }

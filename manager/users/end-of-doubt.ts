@@ -88,6 +88,7 @@ const KINDS = {
   invitations: 'left_invitations',
   accountLinks: 'left_account_links',
   webhooks: 'left_webhooks',
+  scimTokens: 'left_scim_tokens',
 } as const satisfies Record<keyof Left, AccountNewsKind>
 
 interface Left extends MadeSince {

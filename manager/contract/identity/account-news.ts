@@ -34,6 +34,7 @@ export const ACCOUNT_NEWS_KINDS = [
   'left_invitations',
   'left_account_links',
   'left_webhooks',
+  'left_scim_tokens',
   'account_made',
   'account_made_password',
   'keypair_made',

@@ -40,6 +40,8 @@ export interface MadeSince {
   readonly accountLinks: Named
   /** All webhooks that the user saved last: nothing records when one was changed, and its events go to an address that others may have chosen. */
   readonly webhooks: Named
+  /** Tokens for identity providers, which change accounts and projects of a domain for as long as the user administers it. */
+  readonly scimTokens: Named
 }
 
 /** For a kind of which there is at most one thing. */
@@ -103,6 +105,8 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
     select distinct u.email from email_tokens t join users u on u.id = t.user_id
       where t.in_hand_of = ${user} and t.created_at >= ${from} and t.expires_at > now()`)
   const webhooks = await names(sql`select name from webhooks where owner_id = ${user}`)
+  const scimTokens = await names(sql`
+    select name || ' (' || domain || ')' as name from scim_tokens where created_by = ${user} and created_at >= ${from}`)
   // Names of such images follow `sessionImagePrefix`, also after the host of a registry. The user may have had another address then.
   const isOwn = sql<boolean>`reference ~ ('(^|/)users/[^/]+-' || right(${userId}::text, 8) || '/')`
   const images = await names(sql`
@@ -137,5 +141,6 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
     invitations,
     accountLinks,
     webhooks,
+    scimTokens,
   }
 }

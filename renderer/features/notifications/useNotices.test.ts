@@ -118,6 +118,7 @@ test.each([
   ['left_invitations', '/admin/invitations'],
   ['left_account_links', '/admin/users'],
   ['left_webhooks', '/admin/webhooks'],
+  ['left_scim_tokens', '/admin/audit'],
   ['own_script_by_keypair', '/account'],
 ] as const)('what is left to an administrator leads to the page that ends it: %s', async (about, to) => {
   const { notices } = await begun({ messages: [{ ...aMessage('a', 'English'), sessions: [], about, detail: 'x' }] })

@@ -32,6 +32,7 @@ const PAGES: Partial<Record<AccountNewsKind, string>> = {
   left_invitations: '/admin/invitations',
   left_account_links: '/admin/users',
   left_webhooks: '/admin/webhooks',
+  left_scim_tokens: '/admin/audit',
 }
 /** Kinds of notices that disappear when their message is cleared, besides those about actions of others. */
 const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([

@@ -72,6 +72,8 @@ const en = {
     'Links for passwords were in your hand while somebody else may have known your password, for the accounts {name}. End the sign-ins of each (Users): the links end with them.',
   told_left_webhooks:
     'Perhaps made or changed while somebody else may have known your password: the webhooks {name}. Look where each sends its events, and delete those that are not yours.',
+  told_left_scim_tokens:
+    'Made in your name while somebody else may have known your password: the SCIM tokens {name}. End those that are not yours (berth admin scim-token), and look in the audit log for what was done with them.',
   andMore: '{name} and {count} more',
   told_account_made: '{person} made your account.',
   told_account_made_password:

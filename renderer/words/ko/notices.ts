@@ -69,6 +69,8 @@ export default {
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 다음 계정의 비밀번호 링크가 발급되었습니다: {name}. ‘사용자’ 화면에서 각 계정의 로그인을 모두 종료하면 링크도 무효가 됩니다.',
   told_left_webhooks:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어졌거나 변경되었을 수 있는 웹훅: {name}. 어디로 이벤트를 보내는지 확인하고, 내 것이 아니면 삭제하세요.',
+  told_left_scim_tokens:
+    '다른 사람이 내 비밀번호를 알았을 수 있는 동안 내 이름으로 만들어진 SCIM 토큰: {name}. 내 것이 아니면 끝내고(berth admin scim-token), 그 토큰으로 한 일을 감사 로그에서 확인하세요.',
   andMore: '{name} 외 {count}개',
   told_account_made: '{person} 님이 내 계정을 만들었습니다.',
   told_account_made_password:

@@ -230,6 +230,16 @@ test('webhooks that an administrator saved last are named, whenever they were ma
   expect(await left(await signIn(email, OWN))).toContain('left_webhooks taken-over, to-eve')
 })
 
+test('SCIM tokens that an administrator made meanwhile are named', async () => {
+  const body = { email, name: 'Ann', password: KNOWN, mustChangePassword: false, role: 'domain_admin' } as const
+  await cluster.api.createUser({ body })
+  const inside = await signIn(email, KNOWN)
+  await inside.createScimToken({ body: { name: 'of-eve' } })
+  await lead.createScimToken({ body: { name: 'of-lead' } })
+  await inside.changePassword({ body: { oldPassword: KNOWN, newPassword: OWN } })
+  expect(await left(await signIn(email, OWN))).toContain('left_scim_tokens of-eve (default)')
+})
+
 test('images of the sessions are named: saved and asked for meanwhile, on hosts and in registries', async () => {
   const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
   const prefix = sessionImagePrefix({ id, email })

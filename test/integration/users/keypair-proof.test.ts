@@ -234,6 +234,7 @@ const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<(
       return () => inside.inviteToFolder({ params: { id }, body: { email: 'thief@example.org', permission: 'rw' } })
     },
   ],
+  ['makes a SCIM token', inside => by(() => inside.createScimToken({ body: { name: 'planted' } }))],
   ['makes a webhook', async inside => (await aWebhook(inside)).make],
   [
     'changes where a webhook sends',
