@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { GroupId, GroupSpec, isAppError, UserId } from '#manager/contract'
 import {
   findHiddenGroup,
+  findScimUsers,
   listScimGroups,
   listScimMembers,
   putScimGroup,
@@ -14,6 +15,7 @@ import { isUniqueViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Groups } from '../users/groups.ts'
 import { equalityOf, type Filter, fits } from './filter.ts'
+import { type Found, type Wanted } from './list.ts'
 import { type Doc, MOST_ITEMS, patched } from './patch.ts'
 import { projectNameOf } from './project-name.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
@@ -49,7 +51,7 @@ export interface ScimGroupsDeps {
  * members; the project stays with its sessions and folders, out of the client's sight, for an administrator to delete.
  */
 export interface ScimGroups {
-  list(client: ScimClient, filter: Filter | undefined, withMembers: boolean): Promise<Doc[]>
+  list(client: ScimClient, filter: Filter | undefined, wanted: Wanted): Promise<Found>
   /** @throws ScimError */
   get(client: ScimClient, id: string, withMembers?: boolean): Promise<Doc>
   create(client: ScimClient, body: unknown): Promise<Doc>
@@ -72,37 +74,50 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
   }
 
   async function get({ domain }: ScimClient, id: string, withMembers = true): Promise<Doc> {
-    const rows = GroupId.safeParse(id).success
-      ? await listScimGroups(db, domain, { attribute: 'id', value: id.toLowerCase() })
-      : []
+    const rows = await listScimGroups(db, domain, { attribute: 'id', value: id.toLowerCase() })
     const [doc] = await docs(rows, withMembers)
     if (!doc) throw notFound('group')
     return doc
   }
 
+  /** Checks before anything is written: a request that fails changes nothing. @throws ScimError */
+  async function requireMembers({ domain }: ScimClient, ids: readonly string[]): Promise<void> {
+    const known = await findScimUsers(db, domain, ids as UserId[])
+    const stranger = ids.find(id => !known.has(id as UserId))
+    if (stranger !== undefined) throw invalid(`No such user: ${stranger}`)
+  }
+
+  /** All members, also those whom the client has deleted: they do not come back into the project with their accounts. */
+  async function membersNow(id: GroupId): Promise<string[]> {
+    const members = await listScimMembers(db, [id], { withHidden: true })
+    return (members.get(id) ?? []).map(one => one.id)
+  }
+
   /** Adds and removes only what a request says: two requests at a time must not undo each other. */
   async function setMembers(client: ScimClient, id: GroupId, { before, after }: Members): Promise<void> {
-    const wanted = new Set(after.map(value => value.toLowerCase()))
-    for (const userId of [...wanted].filter(one => !before.includes(one))) {
-      if (!UserId.safeParse(userId).success) throw invalid(`No such user: ${userId}`)
+    for (const userId of without(after, before)) {
       await groups.addMember(callerOf(client), id, userId as UserId).catch((error: unknown) => {
+        // Deleted meanwhile.
         throw isAppError(error) && error.code === 'user_not_found' ? invalid(`No such user: ${userId}`) : error
       })
     }
-    for (const userId of before.filter(one => !wanted.has(one))) {
+    for (const userId of without(before, after)) {
       await groups.removeMember(callerOf(client), id, userId as UserId)
     }
   }
 
-  async function write(client: ScimClient, before: Doc, given: Given): Promise<void> {
-    const id = before.id as GroupId
+  async function write(client: ScimClient, current: Doc, given: Given): Promise<void> {
+    const id = current.id as GroupId
     const { displayName } = given
+    const [before, after] = [membersOf(current), membersOf(given)]
+    await requireMembers(client, without(after, before))
     await put(client, id, given)
     // A project that an administrator has named otherwise keeps its name until the client names the group anew.
-    if (projectNameOf(String(before.displayName)) !== projectNameOf(displayName)) {
+    if (projectNameOf(String(current.displayName)) !== projectNameOf(displayName)) {
       await firstFree(displayName, name => groups.update(callerOf(client), id, { name }))
     }
-    await setMembers(client, id, { before: membersOf(before), after: given.members?.map(({ value }) => value) ?? [] })
+    await setMembers(client, id, { before, after })
+    await note(client, 'scimChangeGroup', displayName)
     await note(client, 'scimChangeGroup', given.displayName)
   }
 
@@ -121,12 +136,16 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     )
   }
 
-  async function make(client: ScimClient, given: Given): Promise<GroupId> {
+  /** The project of a new group, which may be one that the client deleted, with the members that it has. */
+  async function make(
+    client: ScimClient,
+    given: Given,
+  ): Promise<{ readonly id: GroupId; readonly before: readonly string[] }> {
     const { domain } = client
     const hidden = await findHiddenGroup(db, domain, given.displayName)
     if (hidden) {
       await put(client, hidden.id, given)
-      return hidden.id
+      return { id: hidden.id, before: await membersNow(hidden.id) }
     }
     if (await isTaken(domain, given.displayName)) throw taken()
     const caller = callerOf(client)
@@ -136,7 +155,7 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
       await groups.remove(caller, id, {})
       throw error
     })
-    return id
+    return { id, before: [] }
   }
 
   const note = (client: ScimClient, action: string, target: string) =>
@@ -148,19 +167,26 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     ])
 
   return {
-    async list({ domain }, filter, withMembers) {
+    async list({ domain }, filter, { part, withMembers }) {
       const by = equalityOf(filter, ['displayname', 'externalid', 'id'] as const)
-      const all = await docs(await listScimGroups(db, domain, by), withMembers || (filter !== undefined && !by))
-      const found = filter && !by ? all.filter(doc => fits(filter, doc)) : all
-      return withMembers ? found : found.map(({ members: _, ...doc }) => doc)
+      const rows = await listScimGroups(db, domain, by)
+      if (!filter || by) return { total: rows.length, resources: await docs(part(rows), withMembers) }
+      const found = (await docs(rows, true)).filter(doc => fits(filter, doc))
+      const resources = part(found)
+      return {
+        total: found.length,
+        resources: withMembers ? resources : resources.map(({ members: _, ...doc }) => doc),
+      }
     },
 
     get,
 
     async create(client, body) {
       const given = readGroup(body)
-      const id = await make(client, given)
-      await setMembers(client, id, { before: [], after: given.members?.map(({ value }) => value) ?? [] })
+      const after = membersOf(given)
+      await requireMembers(client, after)
+      const { id, before } = await make(client, given)
+      await setMembers(client, id, { before, after })
       await note(client, 'scimCreateGroup', given.displayName)
       return get(client, id)
     },
@@ -180,7 +206,7 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
       const before = await get(client, id)
       const { externalId = null, ...kept } = before as Doc & { id: GroupId; displayName: string; externalId?: string }
       const { id: groupId, displayName } = kept
-      await setMembers(client, groupId, { before: membersOf(before), after: [] })
+      await setMembers(client, groupId, { before: await membersNow(groupId), after: [] })
       await putScimGroup(db, groupId, { domain: client.domain, displayName, externalId, hidden: true })
       await note(client, 'scimDeleteGroup', displayName)
     },
@@ -193,7 +219,19 @@ interface Members {
   readonly after: readonly string[]
 }
 
-const membersOf = ({ members }: Doc) => ((members ?? []) as { readonly value: string }[]).map(({ value }) => value)
+/** Those of the first list, each once, that are not in the other. */
+function without(ids: readonly string[], others: readonly string[]): string[] {
+  const left = new Set(ids)
+  for (const id of others) left.delete(id)
+  return [...left]
+}
+
+/** Ids of members, in small letters. @throws ScimError */
+const membersOf = ({ members }: { readonly members?: unknown }) =>
+  ((members ?? []) as { readonly value: string }[]).map(({ value }) => {
+    if (!UserId.safeParse(value).success) throw invalid(`No such user: ${value}`)
+    return value.toLowerCase()
+  })
 
 /** A client has the rights of an administrator of its domain over projects, and is no person. */
 const callerOf = ({ name, domain }: ScimClient): Caller => ({

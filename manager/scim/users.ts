@@ -24,6 +24,7 @@ import { type Logins } from '../users/logins.ts'
 import { type Passwords, strangerAt } from '../users/passwords.ts'
 import { newPassword } from '../users/secrets.ts'
 import { equalityOf, type Filter, fits } from './filter.ts'
+import { type Found, type Wanted } from './list.ts'
 import { type Doc, patched } from './patch.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
 import { type ScimClient } from './tokens.ts'
@@ -76,7 +77,7 @@ export interface ScimUsersDeps {
  * deleted account is deactivated, because accounts keep their history, and is out of the client's sight; made again, it comes back.
  */
 export interface ScimUsers {
-  list(client: ScimClient, filter: Filter | undefined): Promise<Doc[]>
+  list(client: ScimClient, filter: Filter | undefined, wanted: Pick<Wanted, 'part'>): Promise<Found>
   /** @throws ScimError */
   get(client: ScimClient, id: string): Promise<Doc>
   create(client: ScimClient, body: unknown): Promise<Doc>
@@ -98,9 +99,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
   }
 
   async function row({ domain }: ScimClient, id: string, from: Db = db): Promise<ScimUserRow> {
-    const [found] = UserId.safeParse(id).success
-      ? await listScimUsers(from, domain, { attribute: 'id', value: id.toLowerCase() })
-      : []
+    const [found] = await listScimUsers(from, domain, { attribute: 'id', value: id.toLowerCase() })
     if (!found) throw notFound('user')
     return found
   }
@@ -157,10 +156,12 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
   }
 
   return {
-    async list({ domain }, filter) {
+    async list({ domain }, filter, { part }) {
       const by = equalityOf(filter, ['username', 'externalid', 'id'] as const)
-      const all = await docs(await listScimUsers(db, domain, by))
-      return filter && !by ? all.filter(doc => fits(filter, doc)) : all
+      const rows = await listScimUsers(db, domain, by)
+      if (!filter || by) return { total: rows.length, resources: await docs(part(rows)) }
+      const found = (await docs(rows)).filter(doc => fits(filter, doc))
+      return { total: found.length, resources: part(found) }
     },
 
     get,

@@ -3,6 +3,7 @@ import { isAppError } from '#manager/contract'
 import { MOST_RESULTS, resourceTypes, schemas, serviceProviderConfig } from '../../scim/discovery.ts'
 import { parseFilter } from '../../scim/filter.ts'
 import { type ScimGroups } from '../../scim/groups.ts'
+import { type Wanted } from '../../scim/list.ts'
 import { type Doc } from '../../scim/patch.ts'
 import { notFound, ScimError } from '../../scim/scim-error.ts'
 import { type ScimClient, type ScimTokens } from '../../scim/tokens.ts'
@@ -105,8 +106,10 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
     const list: Work = async (client, request) => {
       const filter = textOf(request, 'filter')
       const parsed = filter === undefined ? undefined : parseFilter(filter)
-      const found = await kind.list(client, parsed, !excludes(request, 'members'))
-      return [200, page(found, request)]
+      const { startIndex, part } = page(request)
+      const wanted = { part, withMembers: !excludes(request, 'members') }
+      const { total, resources } = await kind.list(client, parsed, wanted)
+      return [200, listOf(resources, total, startIndex)]
     }
     route('GET', path, list)
     route('POST', path, async (client, request) => [201, await kind.create(client, request.body)])
@@ -161,7 +164,7 @@ const excludes = (request: FastifyRequest, attribute: string) =>
     .some(name => name.trim().toLowerCase() === attribute) ?? false
 
 /** RFC 7644, section 3.4.2.4: pages by index, from 1. A count below 0 counts as 0, and an index below 1 as 1. */
-function page(found: readonly Doc[], request: FastifyRequest): Doc {
+function page(request: FastifyRequest): Pick<Wanted, 'part'> & { readonly startIndex: number } {
   const numberOf = (name: string, otherwise: number) => {
     const said = textOf(request, name)
     if (said === undefined) return otherwise
@@ -170,7 +173,7 @@ function page(found: readonly Doc[], request: FastifyRequest): Doc {
   }
   const startIndex = Math.max(1, numberOf('startindex', 1))
   const count = Math.min(MOST_RESULTS, Math.max(0, numberOf('count', MOST_RESULTS)))
-  return listOf(found.slice(startIndex - 1, startIndex - 1 + count), found.length, startIndex)
+  return { startIndex, part: all => all.slice(startIndex - 1, startIndex - 1 + count) }
 }
 
 const listOf = (resources: readonly Doc[], totalResults = resources.length, startIndex = 1): Doc => ({

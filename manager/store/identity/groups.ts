@@ -235,7 +235,7 @@ export async function listGroupsOf(db: Db, userIds: readonly UserId[]): Promise<
     .selectFrom('group_members')
     .innerJoin('groups', 'groups.id', 'group_members.group_id')
     .select(['group_members.user_id', 'groups.id', 'groups.name'])
-    .where('group_members.user_id', 'in', userIds)
+    .where(sql<boolean>`group_members.user_id = any(${userIds}::uuid[])`)
     .orderBy(sql`lower(groups.name)`)
     .execute()
   const byUser = Map.groupBy(rows, row => row.user_id)

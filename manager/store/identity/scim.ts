@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { DEFAULT_GROUP, type GroupId, type UserId } from '#manager/contract'
+import { DEFAULT_GROUP, GroupId, UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type ScimTokensTable } from '../tables/scim.ts'
 
@@ -90,18 +90,19 @@ const isHidden = sql<boolean>`coalesce(scim_users.hidden, false)`
 export type ScimUserRow = Awaited<ReturnType<typeof listScimUsers>>[number]
 
 /** @param by the value of one attribute, which SQL compares; undefined: all */
-export function listScimUsers(
+export async function listScimUsers(
   db: Db,
   domain: string,
   by: { readonly attribute: 'username' | 'externalid' | 'id'; readonly value: string } | undefined,
 ) {
+  if (by?.attribute === 'id' && !UserId.safeParse(by.value).success) return []
   return users(db, domain)
     .select(columns)
     .select([userName.as('user_name'), isHidden.as('hidden')])
     .where(sql<boolean>`not ${isHidden}`)
     .$if(by?.attribute === 'username', query => query.where(sql<boolean>`lower(${userName}) = lower(${by?.value})`))
     .$if(by?.attribute === 'externalid', query => query.where('scim_users.external_id', '=', by?.value ?? ''))
-    .$if(by?.attribute === 'id', query => query.where(sql<boolean>`users.id::text = ${by?.value}`))
+    .$if(by?.attribute === 'id', query => query.where('users.id', '=', (by?.value ?? '') as UserId))
     .orderBy('users.created_at')
     .orderBy('users.id')
     .execute()
@@ -155,11 +156,12 @@ const groupName = sql<string>`coalesce(scim_groups.display_name, groups.name)`
 export type ScimGroupRow = Awaited<ReturnType<typeof listScimGroups>>[number]
 
 /** Projects of a domain that a client sees: all but `default`, and those that a client has deleted. */
-export function listScimGroups(
+export async function listScimGroups(
   db: Db,
   domain: string,
   by: { readonly attribute: 'displayname' | 'externalid' | 'id'; readonly value: string } | undefined,
 ) {
+  if (by?.attribute === 'id' && !GroupId.safeParse(by.value).success) return []
   return db
     .selectFrom('groups')
     .leftJoin('scim_groups', 'scim_groups.group_id', 'groups.id')
@@ -170,7 +172,7 @@ export function listScimGroups(
     .where(sql<boolean>`not coalesce(scim_groups.hidden, false)`)
     .$if(by?.attribute === 'displayname', query => query.where(sql<boolean>`lower(${groupName}) = lower(${by?.value})`))
     .$if(by?.attribute === 'externalid', query => query.where('scim_groups.external_id', '=', by?.value ?? ''))
-    .$if(by?.attribute === 'id', query => query.where(sql<boolean>`groups.id::text = ${by?.value}`))
+    .$if(by?.attribute === 'id', query => query.where('groups.id', '=', (by?.value ?? '') as GroupId))
     .orderBy('groups.created_at')
     .orderBy('groups.id')
     .execute()
@@ -212,10 +214,21 @@ export async function putScimGroup(db: Db, groupId: GroupId, note: ScimGroupNote
     .execute()
 }
 
-/** Members that a client sees, by project. */
+/** Those of these accounts that a client sees. */
+export async function findScimUsers(db: Db, domain: string, ids: readonly UserId[]): Promise<Set<UserId>> {
+  const rows = await users(db, domain)
+    .select('users.id')
+    .where(sql<boolean>`not ${isHidden}`)
+    .where(sql<boolean>`users.id = any(${ids}::uuid[])`)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Members by project: those that a client sees, or also those that it has deleted. */
 export async function listScimMembers(
   db: Db,
   groupIds: readonly GroupId[],
+  { withHidden = false }: { readonly withHidden?: boolean } = {},
 ): Promise<Map<GroupId, { readonly id: UserId; readonly name: string }[]>> {
   if (groupIds.length === 0) return new Map()
   const rows = await db
@@ -227,7 +240,7 @@ export async function listScimMembers(
     .select(['group_members.group_id', 'users.id', 'users.name'])
     .where('group_members.group_id', 'in', groupIds)
     .where('users.role', '<>', 'superadmin')
-    .where(sql<boolean>`not ${isHidden}`)
+    .$if(!withHidden, query => query.where(sql<boolean>`not ${isHidden}`))
     .orderBy('users.id')
     .execute()
   const byGroup = Map.groupBy(rows, row => row.group_id)

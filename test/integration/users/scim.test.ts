@@ -154,6 +154,7 @@ describe('users', () => {
       totalResults: 0,
       Resources: [],
     })
+    expect((await filtered('Users', 'id eq "no-id"')).body.totalResults).toBe(0)
     for (const wrong of [
       'userName',
       'userName eq',
@@ -286,6 +287,28 @@ describe('groups', () => {
         body: { scimType: 'invalidValue' },
       })
     expect((await filtered('Groups', 'displayName eq "default"')).body.totalResults).toBe(0)
+  })
+
+  test('are left as they were by a request with a member who is unknown', async () => {
+    const [ada, gone] = [await made(), await made()]
+    await scim('DELETE', `/Users/${gone.id}`)
+    const members = [{ value: ada.id }, { value: gone.id }]
+    expect((await scim('POST', '/Groups', { displayName: 'Halved', members })).status).toBe(400)
+    expect((await filtered('Groups', 'displayName eq "Halved"')).body.totalResults).toBe(0)
+    const { id } = await group('Whole')
+    expect((await scim('PUT', `/Groups/${id}`, { displayName: 'Halved', members })).status).toBe(400)
+    expect((await scim('GET', `/Groups/${id}`)).body).toMatchObject({ displayName: 'Whole', members: [] })
+    expect(await projects(ada.id)).not.toContain('Whole')
+  })
+
+  test('that are made again have the members of the request, and nobody else', async () => {
+    const [ada, bob, gone] = [await made(), await made(), await made()]
+    const { id } = await group('Returned', [ada.id, gone.id])
+    await scim('DELETE', `/Users/${gone.id}`)
+    await scim('DELETE', `/Groups/${id}`)
+    await admin.addGroupMember({ params: { id, userId: ada.id } })
+    expect(await group('Returned', [bob.id])).toMatchObject({ id, members: [{ value: bob.id }] })
+    for (const { id: of } of [ada, gone]) expect(await projects(of)).not.toContain('Returned')
   })
 })
 
