@@ -18,7 +18,8 @@ export interface DirectoryProof extends DirectoryCredentials {
  * OpenID Connect. So the second factor is asked for without the password, which is sent once.
  *
  * Threat model: everybody may guess here. Guesses are slowed down as those at passwords of Berth, by name and by network, so they do not
- * reach the limit at which a directory locks the person out. A name may be written in many ways (case, spaces): it is counted without them.
+ * reach the limit at which a directory locks the person out. A name may be written in many ways (case, spaces, accents,
+ * characters that show nothing), of which a directory may take many for the same: it is counted without them.
  * An unknown name and a wrong password get the same answer.
  */
 export interface DirectoryAttempts {
@@ -55,4 +56,4 @@ export function createDirectoryAttempts({
 }
 
 const countedAs = (provider: string, username: string) =>
-  `directory:${provider}:${username.normalize('NFKC').replaceAll(/\s+/g, '')}`
+  `directory:${provider}:${username.normalize('NFKD').replaceAll(/[\s\p{M}\p{Cf}\p{Cc}\u1806]/gu, '')}`
