@@ -81,7 +81,7 @@ export function programAnswer(raw: RawHeaders, prefix: string): string[] {
   const kept = mapHeaders(raw, (name, value) => {
     if (OF_THE_HOST.test(name)) return undefined
     if (name === 'set-cookie') return ownCookie(value) && belowPath(value, prefix)
-    if (name === 'location' && value.startsWith('/') && !value.startsWith('//')) return prefix + value
+    if (name === 'location') return locationBelow(value, prefix)
     return value
   })
   return [...kept, ...FOR_NO_PAGE]
@@ -91,6 +91,13 @@ const FOR_NO_PAGE = [
   ...['Content-Security-Policy', "sandbox; default-src 'none'; frame-ancestors 'none'"],
   ...['Cross-Origin-Resource-Policy', 'same-origin', 'X-Content-Type-Options', 'nosniff'],
 ]
+
+/** An address of the app as the program reaches it. The app was called as `localhost`, where the program would ask its own computer. */
+function locationBelow(value: string, prefix: string): string {
+  const path = value.replace(/^https?:\/\/localhost(?=[/?#]|$)/i, '')
+  if (path === value && (!value.startsWith('/') || value.startsWith('//'))) return value
+  return path.startsWith('/') ? prefix + path : `${prefix}/${path}`
+}
 
 function belowPath(value: string, prefix: string): string {
   const [pair = '', ...attributes] = value.split(';')

@@ -32,12 +32,13 @@ function anApp(): Server {
     void text(request).then(body => {
       const { method = '', url = '', headers } = request
       seen.push({ method, url, headers, body })
-      response.writeHead(url === '/moved' ? 302 : 200, {
+      response.writeHead(url.startsWith('/moved') ? 302 : 200, {
         'content-type': 'text/html',
         'access-control-allow-origin': '*',
         'strict-transport-security': 'max-age=0',
         'set-cookie': ['sid=1; Path=/; Domain=example.org', 'berth_8400=planted; Path=/'],
-        location: '/there',
+        // Frameworks build whole addresses with the name by which they were called.
+        location: url === '/moved-wholly' ? `http://${headers.host ?? ''}/there?x=1` : '/there',
       })
       response.end('the app')
     })
@@ -120,6 +121,8 @@ test('a program with a token for an app reaches it, and the app gets everything 
     expect(reply.headers.get(name), name).toBeNull()
   const moved = await fetch(at('http-8000/moved'), { headers: bearer(token), redirect: 'manual' })
   expect(moved.headers.get('location')).toBe(`/apps/${session.id}/http-8000/there`)
+  const wholly = await fetch(at('http-8000/moved-wholly'), { headers: bearer(token), redirect: 'manual' })
+  expect(wholly.headers.get('location')).toBe(`/apps/${session.id}/http-8000/there?x=1`)
 })
 
 test('an app has an Authorization of its own beside Berth-Authorization, and its secret from Berth', async () => {
