@@ -163,6 +163,7 @@ const keptMark = (identity: SignInIdentityRow, user: UserRow) => identity.deacti
 
 const rowOf = (
   action: 'directoryDeparted' | 'directoryReturned',
-  { email, domain }: UserRow,
+  { email, role, domain }: UserRow,
   detail: Readonly<Record<string, string | boolean>>,
-) => toAuditRow({ action, result: 'ok', target: email, domain, detail })
+  // As for requests: entries about a superadmin are hidden from the admins of the domain.
+) => toAuditRow({ action, result: 'ok', target: email, domain: role === 'superadmin' ? null : domain, detail })

@@ -63,11 +63,11 @@ afterAll(() => stack.disposeAsync())
 
 const directoryOf = ({ id }: Folder) => join(manager.dataDir, 'storage', 'folders', id)
 
-function proxyOf({ id, token }: User, sshDirectory: string): Promise<Proxy> {
+function proxyOf({ id, token }: User, sshDirectory: string, dataDir = join(local, 'proxy')): Promise<Proxy> {
   return startProxy({
     managerUrl: manager.url,
     credentials: () => Promise.resolve({ authorization: `Bearer ${token}` }),
-    dataDir: join(local, 'proxy'),
+    dataDir,
     userId: id,
     sshDirectory,
   })
@@ -583,4 +583,17 @@ test('the audit log has the connection, and each change with its path', async ()
         expect.objectContaining({ action: 'changeFilesBySftp', target: `folder:${folder.id}` }),
       ]),
     )
+})
+
+test('the audit log hides SFTP connections of superadmins from admins of their domain', async () => {
+  const chief = await manager.addUser('chief@example.org', 'superadmin')
+  const lead = await manager.addUser('lead-of-chief@example.org', 'domain_admin')
+  const directoryOfChief = join(local, 'ssh-of-chief')
+  await using ofChief = await proxyOf(chief, directoryOfChief, join(local, 'proxy-of-chief'))
+  const { hostAlias: alias } = await ofChief.sftp.open({})
+  expect(await sftp(['ls'], { config: join(directoryOfChief, 'berth/config'), alias })).toMatchObject({ ok: true })
+  const connections = async (api: User['api']) =>
+    (await api.listAuditLog({ query: { action: 'connectSftp', actor: chief.id } })).items
+  await expect.poll(() => connections(chief.api)).toHaveLength(1)
+  expect(await connections(lead.api)).toEqual([])
 })
