@@ -19,7 +19,7 @@ import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
 import { deleteEmailTokens } from '../store/identity/email-tokens.ts'
 import { deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
-import { keepRole, listIdentities } from '../store/identity/sign-in-identities.ts'
+import { forgetDepartures, keepRole, listIdentities } from '../store/identity/sign-in-identities.ts'
 import { listGroupIds } from '../store/identity/groups.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -211,6 +211,7 @@ export function createUsers(deps: UsersDeps): Users {
         const { role, domain, active } = { ...(taken?.user ?? user), ...defined(change) }
         requireMayAssign(caller, { role, domain, active }, user)
         if (change.role !== undefined) await keepRole(trx, id)
+        if (change.active !== undefined) await forgetDepartures(trx, id)
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
         const ends = endsWhatOthersKnew(user, { role, domain })
         const passwordEnded = ends && password === undefined && othersMayKnowPassword(user)

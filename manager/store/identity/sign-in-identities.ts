@@ -210,3 +210,13 @@ export async function notePresence(
     .where('subject', '=', subject)
     .execute()
 }
+
+/** Records that a person decided whether an account is active: a directory that has its person again does not change it. */
+export async function forgetDepartures(trx: Db, userId: UserId): Promise<void> {
+  await trx
+    .updateTable('sign_in_identities')
+    .set({ deactivated: false })
+    .where('user_id', '=', userId)
+    .where('deactivated', '=', true)
+    .execute()
+}

@@ -52,6 +52,18 @@ test('an account that an administrator has switched off stays so', async () => {
   expect(await isActive(user.id)).toBe(false)
 })
 
+test('an account that an administrator switches off after the directory has, stays so when its person is back', async () => {
+  await othersWhoStay()
+  const [ada, bob] = [await world.person({ userAccountControl: 512 }), await world.person({ userAccountControl: 512 })]
+  const [first, second] = [await world.signIn(ada), await world.signIn(bob)]
+  for (const { dn } of [ada, bob]) await world.slapd.set(dn, 'userAccountControl', '514')
+  for (const { user } of [first, second]) await expect.poll(() => isActive(user.id)).toBe(false)
+  await world.admin.updateUser({ params: { id: first.user.id }, body: { active: false } })
+  for (const { dn } of [ada, bob]) await world.slapd.set(dn, 'userAccountControl', '512')
+  await expect.poll(() => isActive(second.user.id)).toBe(true)
+  expect(await isActive(first.user.id)).toBe(false)
+})
+
 test('an account that its owner has linked loses what groups gave, and stays', async () => {
   const ada = await world.person({ mail: 'her-work@example.org' })
   const group = await world.slapd.addGroup('of-departures', [ada.dn])
