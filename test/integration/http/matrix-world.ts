@@ -23,6 +23,7 @@ export const KINDS = [
   'login',
   'accessToken',
   'webhook',
+  'scimToken',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -125,6 +126,15 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
     ).id
   }
 
+  /** A SCIM token of this domain. A domain has few of them, so the one before is ended. */
+  async function newScimToken(relation: Relation): Promise<string> {
+    const domain = domainOf(relation)
+    for (const one of (await cluster.api.listScimTokens()).items) {
+      if (one.domain === domain) await cluster.api.deleteScimToken({ params: { id: one.id } })
+    }
+    return (await cluster.api.createScimToken({ body: { name: 'matrix', domain } })).id
+  }
+
   /** A webhook of a project of this domain; its receiver does not exist. */
   async function newWebhook(relation: Relation): Promise<string> {
     const projectId = GroupId.parse(groups[relation])
@@ -186,6 +196,8 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
           return newLogin(owner)
         case 'accessToken':
           return (await owner.api.createAccessToken({ body: { name: 'program', scopes: ['read'], days: 1 } })).id
+        case 'scimToken':
+          return newScimToken(relation)
         case 'webhook':
           return newWebhook(relation)
         case 'signUpRequest':

@@ -32,6 +32,7 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
   folderInvitation: /^\/api\/v1\/folder-invitations\/:id/,
   login: /^\/api\/v1\/me\/logins\/:id/,
   accessToken: /^\/api\/v1\/me\/tokens\/:id/,
+  scimToken: /^\/api\/v1\/scim-tokens\/:id/,
   webhook: /^\/api\/v1\/webhooks\/:id/,
 }
 const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
@@ -45,6 +46,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   folderInvitation: 'folder_invitation_not_found',
   login: 'login_not_found',
   accessToken: 'access_token_not_found',
+  scimToken: 'scim_token_not_found',
   webhook: 'webhook_not_found',
 }
 /** Terminal, apps, keys and files, tags, sharing and log: only for the owner, who may let administrators read the log. */
@@ -165,6 +167,7 @@ function sees(who: Who, kind: Kind, relation: Relation): boolean {
     case 'user':
       return admin && (relation === 'own' || relation === 'near')
     case 'group':
+    case 'scimToken':
     case 'webhook':
     case 'signUpRequest':
     case 'invitation':

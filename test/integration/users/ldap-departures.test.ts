@@ -4,15 +4,24 @@ import { codeOf, PASSWORD } from './account-steps.ts'
 import { DIRECTORY, type LdapWorld, startLdapWorld } from './ldap-steps.ts'
 
 /** People who leave the directory while their sign-ins, tokens and sessions live on: a manager that asks often. */
+const EVERY_MS = 20
+const CONFIRM_MS = 60
 let world: LdapWorld
 beforeAll(async () => {
-  world = await startLdapWorld({ everyMs: 20, confirmMs: 60 })
+  world = await startLdapWorld({ everyMs: EVERY_MS, confirmMs: CONFIRM_MS })
 })
 afterAll(() => world[Symbol.asyncDispose]())
 beforeEach(() => world.configure())
 
 const isActive = async (id: string) => (await world.admin.getUser({ params: { id } })).active
 const entries = async (action: string) => (await world.admin.listAuditLog({ query: { action } })).items
+
+/** Waits for as many rounds with this warning as would confirm that somebody is missing, and one more. */
+async function roundsAfter(warning: string): Promise<void> {
+  const count = () => world.warnings().filter(message => message.includes(warning)).length
+  const before = count()
+  await expect.poll(count, { timeout: 30_000 }).toBeGreaterThan(before + CONFIRM_MS / EVERY_MS + 1)
+}
 
 /** People who stay, so that one who leaves is no sign of a wrong filter. */
 async function othersWhoStay(): Promise<void> {
@@ -88,10 +97,11 @@ test('a filter that finds nobody, and a directory that is away, deactivate nobod
   const { user } = await world.signIn(ada)
   await world.configure({}, { userFilter: '(&(uid={username})(cn=nobody))' })
   const off = await world.person()
-  // Ten rounds: what must not happen has no sign to wait for.
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await roundsAfter('misses most of its people')
   await world.configure({}, { urls: ['ldaps://127.0.0.1:1'] })
+  await roundsAfter('could not be asked')
   await world.configure({}, { base: `ou=nowhere,${BASE}` })
+  await roundsAfter('could not be asked')
   await world.configure()
   const left = await world.signIn(off)
   await world.slapd.remove(off.dn)

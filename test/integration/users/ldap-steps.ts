@@ -1,6 +1,6 @@
 import { type ApiClient, type DirectoryChange, type RouteReply, type SignInProviderChange } from '#manager/contract'
 import { type DepartureTimings } from '../../../manager/sso/directory/departures.ts'
-import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { startTestManager, testLog, type TestManager } from '../../fixtures/manager.ts'
 import { BASE, type DirectoryEntry, type Slapd, startSlapd } from '../../fixtures/slapd.ts'
 
 export const DIRECTORY = 'lab'
@@ -9,6 +9,8 @@ export interface LdapWorld extends AsyncDisposable {
   readonly manager: TestManager
   readonly admin: ApiClient
   readonly slapd: Slapd
+  /** Warnings of the manager until now. */
+  warnings(): readonly string[]
   /** Sets the provider to these settings, and to defaults for what is left out. */
   configure(settings?: SignInProviderChange, directory?: DirectoryChange): Promise<void>
   /** Adds a person to the directory whom Berth does not know. */
@@ -23,7 +25,9 @@ let people = 0
 /** A manager with a real directory, `lab`. */
 export async function startLdapWorld(departures: DepartureTimings = {}): Promise<LdapWorld> {
   await using stack = new AsyncDisposableStack()
-  const [slapd, manager] = await Promise.all([startSlapd(), startTestManager({ timings: { departures } })])
+  const warnings: string[] = []
+  const log = { ...testLog(), warn: (_: object, message: string) => void warnings.push(message) }
+  const [slapd, manager] = await Promise.all([startSlapd(), startTestManager({ timings: { departures }, log })])
   stack.use(slapd)
   stack.use(manager)
   const { api: admin } = await manager.signIn()
@@ -55,6 +59,7 @@ export async function startLdapWorld(departures: DepartureTimings = {}): Promise
     manager,
     admin,
     slapd,
+    warnings: () => warnings,
     async configure(settings = {}, directory = {}) {
       const body = {
         active: true,
