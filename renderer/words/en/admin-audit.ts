@@ -87,6 +87,7 @@ const en = {
   removeSessionFolder: 'Take a folder out of a session',
   runCommand: 'Run a command in a session',
   endCommand: 'Kill a command in a session',
+  writeSessionFile: 'Write a file of a session',
   setSessionPriority: 'Change the priority of a session',
   saveSession: 'Save a session as an image',
   cancelSessionImage: 'Cancel the image of a session',

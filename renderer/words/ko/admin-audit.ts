@@ -87,6 +87,7 @@ export default {
   removeSessionFolder: '세션에서 폴더 빼기',
   runCommand: '세션에서 명령 실행',
   endCommand: '세션의 명령 종료',
+  writeSessionFile: '세션의 파일 쓰기',
   setSessionPriority: '세션 우선순위 변경',
   saveSession: '세션을 이미지로 저장',
   cancelSessionImage: '세션 이미지 취소',
