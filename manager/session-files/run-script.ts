@@ -47,25 +47,42 @@ const CUT = 'The connection to the session was cut: the session has ended, your 
 /** A script whose client has left is killed after this time: it may wait for a file system that hangs. */
 const CLEAN_UP_MS = 2_000
 
+/** Input is given up if no byte comes, or none is taken, for so long. */
+const STALLED_MS = 60_000
+
 /**
- * Sends the input of a script, and its end even if the source breaks off: the script knows how many bytes come, and cleans up. Never rejects.
+ * Sends the input of a script, and its end even if the source breaks off or stalls: the script knows how many bytes come, and cleans up.
+ * Never rejects.
  *
  * @param gone aborted when the client has left: its body just stops then
+ * @param onStall called before a stalled input is ended
  */
-export async function sendInput(wire: Duplex, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<void> {
+export async function sendInput(
+  wire: Duplex,
+  source: AsyncIterable<Uint8Array>,
+  { gone, onStall }: { readonly gone: AbortSignal; readonly onStall: () => void },
+): Promise<void> {
   const end = () => void endInput(wire)
   const leave = () => {
     end()
     setTimeout(() => wire.destroy(), CLEAN_UP_MS).unref()
   }
+  const stalled = setTimeout(() => {
+    onStall()
+    leave()
+  }, STALLED_MS)
+  wire.once('close', () => clearTimeout(stalled))
   gone.addEventListener('abort', leave, { once: true })
   try {
     gone.throwIfAborted()
-    for await (const chunk of source) await send(wire, COMMAND_FRAME.stdin, chunk)
+    for await (const chunk of source) {
+      await send(wire, COMMAND_FRAME.stdin, chunk)
+      if (!wire.destroyed) stalled.refresh()
+    }
   } catch {
     // The script finds that bytes are missing.
   } finally {
-    gone.removeEventListener('abort', leave)
+    clearTimeout(stalled)
     end()
   }
 }

@@ -54,29 +54,42 @@ openFile
 exec $b dd bs=262144 iflag=skip_bytes,count_bytes skip="$2" count="$3" <&3
 `
 
-/**
- * Arguments: path, state that the file must have or nothing for a new file, number of bytes that come. Reads the content,
- * and writes the new state. The content goes to a draft beside the file, which takes its place as a whole.
- */
-const WRITE = `${BEGIN}
+const BESIDE = `${BEGIN}
 [ -L "$path" ] && path=$($b readlink -f "$path"; printf x) && path=\${path%?x}
 directory=\${path%/*}
 [ -d "$directory/" ] || exit ${FILE_EXIT.missing}
+`
+
+/** A draft that has not grown for so long has lost its writer: an upload that stalls is given up much earlier. */
+const LEFT_MINUTES = 60
+
+/**
+ * Arguments: path, name of the draft, state that the file must have or nothing for a new file, number of bytes that come. Reads the content,
+ * and writes the new state. The content goes to a draft beside the file, which takes its place as a whole. Drafts that scripts have left
+ * there, because they were killed, are removed.
+ */
+const WRITE = `${BESIDE}
 [ -n "\${path##*/}" ] && [ ! -d "$path" ] || exit ${FILE_EXIT.kind}
-draft=$directory/.berth-put-$$-$RANDOM
+$b find "$directory/" -maxdepth 1 -type f -user "$UID" -name '.berth-put-*' -mmin +${LEFT_MINUTES} -exec $b rm -f {} +
+draft=$directory/$2
 trap '$b rm -f "$draft"' EXIT
 ( set -C; : >"$draft" ) || exit ${FILE_EXIT.refused}
 $b cat >"$draft" || exit ${FILE_EXIT.full}
-[ "$($b stat -c %s "$draft")" = "$3" ] || exit ${FILE_EXIT.cut}
-if [ -z "$2" ]; then
+[ "$($b stat -c %s "$draft")" = "$4" ] || exit ${FILE_EXIT.cut}
+if [ -z "$3" ]; then
   $b ln "$draft" "$path" || { [ -e "$path" ] && exit ${FILE_EXIT.exists}; exit ${FILE_EXIT.refused}; }
 else
   [ -f "$path" ] || exit ${FILE_EXIT.changed}
-  [ "$(stateOf "$path")" = "$2" ] || exit ${FILE_EXIT.changed}
+  [ "$(stateOf "$path")" = "$3" ] || exit ${FILE_EXIT.changed}
   $b chmod "$($b stat -c %a "$path")" "$draft"
   $b mv -f "$draft" "$path" || exit ${FILE_EXIT.refused}
 fi
 stateOf "$path"
+`
+
+/** Arguments: path, name of the draft. */
+const REMOVE_DRAFT = `${BESIDE}
+$b rm -f "$directory/$2"
 `
 
 const words = (script: string, args: readonly string[]) => [...SHELL, script, 'berth-files', ...args]
@@ -87,5 +100,8 @@ export const stateScript = (path: string) => words(STATE, [path])
 export const readScript = (path: string, { start, end, state }: { start: number; end: number; state: string }) =>
   words(READ, [path, String(start), String(end - start), state])
 /** @param state of the file to replace; undefined: a new one @param bytes that come */
-export const writeScript = (path: string, state: string | undefined, bytes: number) =>
-  words(WRITE, [path, state ?? '', String(bytes)])
+export const writeScript = (path: string, draft: string, state: string | undefined, bytes: number) =>
+  words(WRITE, [path, draft, state ?? '', String(bytes)])
+export const removeDraftScript = (path: string, draft: string) => words(REMOVE_DRAFT, [path, draft])
+/** @param name in letters and digits */
+export const draftName = (name: string) => `.berth-put-${name}`

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { type Duplex } from 'node:stream'
 import { partsOfName } from '#base/byte-names'
 import {
@@ -7,6 +8,7 @@ import {
   type ErrorCode,
   type FileEntry,
   type FileKind,
+  isAppError,
   type SessionFileListQuery,
   type SessionFilePage,
   type SessionId,
@@ -20,7 +22,15 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { type CommandOnAgent } from '../tunnels/gateway.ts'
 import { type Caller } from '../users/authorize.ts'
 import { endInput, outputOf, sendInput } from './run-script.ts'
-import { FILE_EXIT, listScript, readScript, stateScript, writeScript } from './scripts.ts'
+import {
+  draftName,
+  FILE_EXIT,
+  listScript,
+  readScript,
+  removeDraftScript,
+  stateScript,
+  writeScript,
+} from './scripts.ts'
 
 export interface SessionFilesDeps {
   readonly store: Store
@@ -54,7 +64,7 @@ export interface SessionFiles {
   list(caller: Caller, id: SessionId, query: SessionFileListQuery, signal: AbortSignal): Promise<SessionFilePage>
   /** @throws as `list` */
   open(caller: Caller, id: SessionId, path: string, signal: AbortSignal): Promise<SessionFile>
-  /** @throws as `list`, `file_exists`, `file_changed`, `disk_full`, `bad_request` (the body ended early) */
+  /** @throws as `list`, `file_exists`, `file_changed`, `disk_full`, `bad_request` (the body ended early), `upload_stalled` */
   write(
     caller: Caller,
     id: SessionId,
@@ -72,6 +82,8 @@ export interface SessionFiles {
 const AGENT_TIMEOUT_MS = 15_000
 /** Listings and looks that take longer meet a file system that hangs. */
 const QUICK_MS = 60_000
+/** The agent ends a transfer after this time, however slowly its client sends or reads. */
+const TRANSFER_MS = 24 * 60 * 60_000
 /** Bytes that a listing may have: names of 255 bytes, and states. */
 const MOST_LISTED_BYTES = 1_024 * 1_024
 
@@ -82,7 +94,7 @@ export function createSessionFiles({ store, agents, openCommand }: SessionFilesD
   async function start(
     { caller, id, signal }: { caller: Caller; id: SessionId; signal: AbortSignal },
     command: string[],
-    timeoutMs: number | null,
+    timeoutMs: number,
   ): Promise<Duplex> {
     const session = await requireEnterable(db, caller, id, 'only_members_run_commands')
     const [kernel] = await listKernels(db, [id])
@@ -124,7 +136,7 @@ export function createSessionFiles({ store, agents, openCommand }: SessionFilesD
       return {
         ...state,
         async *read({ start: first, end }) {
-          const wire = await start(at, readScript(inBase64(path), { start: first, end, state: text }), null)
+          const wire = await start(at, readScript(inBase64(path), { start: first, end, state: text }), TRANSFER_MS)
           void endInput(wire)
           yield* exactly(outputOf(wire), end - first, path)
         },
@@ -132,11 +144,19 @@ export function createSessionFiles({ store, agents, openCommand }: SessionFilesD
     },
     async write(caller, id, { path, expected, bytes, length }, signal) {
       const state = expected === 'absent' ? undefined : stateIn(expected.etag)
+      const draft = draftName(randomBytes(8).toString('hex'))
       // When the client leaves, the script removes its draft. Breaking its stream would kill it before.
-      const lasting = new AbortController().signal
-      const wire = await start({ caller, id, signal: lasting }, writeScript(inBase64(path), state, length), null)
-      void sendInput(wire, bytes, signal)
-      const { size, modifiedAt, etag } = parseState(String(await collect(wire, path)).trimEnd())
+      const at = { caller, id, signal: new AbortController().signal }
+      const wire = await start(at, writeScript(inBase64(path), draft, state, length), TRANSFER_MS)
+      let isStalled = false
+      void sendInput(wire, bytes, { gone: signal, onStall: () => (isStalled = true) })
+      const answer = await collect(wire, path).catch(async (error: unknown) => {
+        // A script that was killed has left its draft. If this fails too, a later write into the directory removes it.
+        if (isAppError(error) && error.code === 'tunnel_failed')
+          await ask(at, removeDraftScript(inBase64(path), draft), path).catch(() => undefined)
+        throw isStalled ? new AppError('upload_stalled', because('no_byte_arrived'), { cause: error }) : error
+      })
+      const { size, modifiedAt, etag } = parseState(String(answer).trimEnd())
       const name = path.split('/').at(-1) ?? ''
       return { name, kind: 'file', size, modifiedAt: modifiedAt.toISOString(), etag, executable: false }
     },

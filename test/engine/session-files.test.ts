@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { request as httpRequest } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FileEntry, type SessionFilePage, type SessionId } from '#manager/contract'
 import { type Berth, type BerthUser, startBerth } from '../fixtures/berth.ts'
@@ -92,7 +93,30 @@ test('many bytes pass in both directions without loss, and a client that leaves 
     (await owner.api.listCommands({ params: { id } })).items.filter(one => one.status === 'RUNNING')
   await expect.poll(running, { timeout: 15_000 }).toEqual([])
   expect(await codeOf(await call('GET', content('cut.bin')))).toEqual([404, 'file_not_found'])
+  expect((await shell('ls -A | grep -c berth-put')).stdout).toBe('0\n')
 }, 120_000)
+
+test('a write that is killed changes no file and leaves none; what was left long ago goes with the next write', async () => {
+  await shell('echo before > kept.txt; touch -d 2020-01-01 .berth-put-0123456789abcdef .other-put; touch .berth-put-of-now')
+  const { etag } = (await list()).items.find(({ name }) => name === 'kept.txt') ?? {}
+  const headers = { authorization: `Bearer ${token}`, 'if-match': etag ?? '', 'content-type': 'application/octet-stream' }
+  const url = new URL(content('kept.txt'), berth.url)
+  const killed = httpRequest(url, { method: 'PUT', headers: { ...headers, 'content-length': '1000' } })
+  const answered = once(killed, 'response') as Promise<[IncomingMessage]>
+  answered.catch(() => undefined)
+  killed.write('after')
+  const running = async () =>
+    (await owner.api.listCommands({ params: { id } })).items.find(({ status }) => status === 'RUNNING')?.id
+  await expect.poll(running, { timeout: 15_000 }).toBeDefined()
+  const drafts = async () => (await shell('ls -A | grep put')).stdout
+  await expect.poll(drafts, { timeout: 15_000 }).toMatch(/^\.berth-put-[0-9a-f]{16}\n\.berth-put-of-now\n\.other-put\n$/)
+  await owner.api.endCommand({ params: { id, commandId: (await running()) ?? '' } })
+  const [{ statusCode }] = await answered
+  killed.on('error', () => undefined).destroy()
+  expect(statusCode).toBe(502)
+  expect(await drafts()).toBe('.berth-put-of-now\n.other-put\n')
+  expect((await shell('cat kept.txt')).stdout).toBe('before\n')
+}, 60_000)
 
 test('directories are listed in pages, with links, odd names and other things as what they are', async () => {
   await shell(
