@@ -242,6 +242,7 @@ export async function startManager(
       trustedProxies: [...(config.trustedProxies ?? []), ...(config.backendAiProxies ?? [])],
       server: http,
       now: () => store.now(),
+      logins,
       signers,
       box,
       upgrades,

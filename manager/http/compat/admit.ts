@@ -1,5 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { AppError, because, isToken } from '#manager/contract'
+import { type Logins } from '../../users/logins.ts'
 import { type Signers } from '../../users/signers.ts'
 import { isLoopback, originOf } from '../origin.ts'
 import { readOriginalClaim } from '../signatures/read-signature.ts'
@@ -8,6 +9,18 @@ import { type Sender } from './own-calls.ts'
 /** Prefix of requests in the original's web mode: a cookie instead of signatures. */
 export const WEB_PREFIX = '/func'
 export const WEB_COOKIE = 'AIOHTTP_SESSION'
+
+/** Services that know who sends a request. */
+export interface Doors {
+  readonly signers: Pick<Signers, 'authenticate'>
+  readonly logins: Pick<Logins, 'authenticate'>
+}
+
+export interface KnownSender {
+  readonly sender: Sender
+  /** Empty for nobody. */
+  readonly userId: string
+}
 
 /**
  * Finds out who sends a request: by its signature, or in web mode by the token that the client got at its sign-in.
@@ -20,16 +33,17 @@ export const WEB_COOKIE = 'AIOHTTP_SESSION'
  * @throws AppError `signature_invalid`, `clock_skewed`, `signature_replayed`, `keypair_inactive`, `user_inactive`, `rate_limited`,
  *   `not_signed_in`, `forbidden`
  */
-export async function readSender(signers: Pick<Signers, 'authenticate'>, request: IncomingMessage): Promise<Sender> {
+export async function readSender({ signers, logins }: Doors, request: IncomingMessage): Promise<KnownSender> {
   if (request.url?.startsWith(`${WEB_PREFIX}/`)) {
     requireProtected(request)
     const token = webToken(request)
-    if (token === undefined) throw new AppError('not_signed_in', because('sign_in_ended'))
-    return { kind: 'token', token }
+    const login = token === undefined ? undefined : await logins.authenticate(token)
+    if (token === undefined || !login) throw new AppError('not_signed_in', because('sign_in_ended'))
+    return { sender: { kind: 'token', token }, userId: login.caller.userId }
   }
   const { caller } = await signers.authenticate(readOriginalClaim(request))
   requireProtected(request)
-  return { kind: 'keypair', accessKey: caller.keypair }
+  return { sender: { kind: 'keypair', accessKey: caller.keypair }, userId: caller.userId }
 }
 
 /** The token of a sign-in in web mode: in the cookie of the original, or in the header of its desktop app. */

@@ -28,7 +28,8 @@ export interface ExecutionAnswer {
 export interface ExecutionDeps {
   readonly api: ApiClient
   readonly session: Session
-  readonly say: (answer: ExecutionAnswer) => void
+  /** Resolves once the answer is on its way, so that no output gathers for a client that does not read. Never rejects. */
+  readonly say: (answer: ExecutionAnswer) => Promise<void>
   /** Called once, after the last answer. */
   readonly end: () => void
   /** Aborted when the client leaves; then what runs is killed. */
@@ -64,13 +65,13 @@ export function createExecution({ api, session, say, end, signal }: ExecutionDep
     const spec = { command, timeoutSeconds: COMMAND_SECONDS }
     const { exitCode, reason } = await runAloud(api, session.id, {
       spec,
-      say: (stream, text) => {
-        if (isLoud) tell('continued', null, [stream, text])
+      say: async (stream, text) => {
+        if (isLoud) await tell('continued', null, [stream, text])
       },
       signal,
     })
     const code = exitCode ?? 1
-    tell(reason === 'time_limit' ? 'exec-timeout' : status, code)
+    await tell(reason === 'time_limit' ? 'exec-timeout' : status, code)
     return code
   }
 
@@ -81,7 +82,7 @@ export function createExecution({ api, session, say, end, signal }: ExecutionDep
       return
     }
     if (mode !== 'batch') {
-      tell('finished', 1, ['stderr', `Berth does not run the mode "${mode.slice(0, 32)}".\n`])
+      await tell('finished', 1, ['stderr', `Berth does not run the mode "${mode.slice(0, 32)}".\n`])
       return
     }
     const { clean, build, buildLog, exec } = options ?? {}
@@ -89,7 +90,7 @@ export function createExecution({ api, session, say, end, signal }: ExecutionDep
     if (build) {
       const failed = await step(commandOf(build, USUAL_BUILD), 'build-finished', buildLog !== false)
       if (failed !== 0) {
-        tell('finished', failed)
+        await tell('finished', failed)
         return
       }
     }
@@ -102,9 +103,9 @@ export function createExecution({ api, session, say, end, signal }: ExecutionDep
       if (isTaken) return
       isTaken = true
       run(text)
-        .catch((error: unknown) => {
+        .catch(async (error: unknown) => {
           const why = isAppError(error) ? error.message : 'The message is not one of an execution.'
-          tell('finished', 1, ['stderr', `${why}\n`])
+          await tell('finished', 1, ['stderr', `${why}\n`])
         })
         .finally(end)
     },

@@ -22,6 +22,7 @@ test.each([
   ['no head', '--b\r\n--b--', TYPE],
   ['a long head', `--b\r\nA: ${'x'.repeat(5_000)}\r\n\r\ny\r\n--b--`, TYPE],
   ['too many files', `${part('a', 'x').repeat(21)}--b--`, TYPE],
+  ['too many parts that are no files', `${'--b\r\n\r\n\r\n'.repeat(101)}--b--`, TYPE],
   ['another body', '{}', TYPE],
 ])('refused: %s', (_what, text, type) => {
   expect(() => read(text, type)).toThrow(expect.objectContaining({ code: 'bad_request' }) as Error)

@@ -8,12 +8,14 @@ export interface FormFile {
 }
 
 const MOST_FILES = 20
+/** Parts, those without a file included: clients send none of these. */
+const MOST_PARTS = 100
 const MOST_HEAD = 4_096
 
 /**
  * The files of a form (`multipart/form-data`) that is in memory as a whole.
  *
- * @throws AppError `bad_request` for another form, or more than 20 files
+ * @throws AppError `bad_request` for another form, more than 20 files or 100 parts
  * @see RFC 7578
  */
 export function readForm(body: Buffer, contentType: string): FormFile[] {
@@ -23,7 +25,7 @@ export function readForm(body: Buffer, contentType: string): FormFile[] {
   const mark = Buffer.from(`--${boundary}`)
   const files: FormFile[] = []
   let at = body.indexOf(mark)
-  while (at >= 0) {
+  for (let parts = 0; at >= 0 && parts <= MOST_PARTS; parts++) {
     const start = at + mark.length
     if (body.subarray(start, start + 2).toString() === '--') return files
     const headEnd = body.indexOf('\r\n\r\n', start)

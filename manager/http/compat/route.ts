@@ -7,6 +7,8 @@ export interface CompatContext {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly sender: Sender
+  /** Id of the person who sends it; empty for a route that needs no credentials. */
+  readonly userId: string
   readonly calls: OwnCalls
   /** The API, as the sender. */
   readonly api: ApiClient

@@ -28,7 +28,7 @@ export async function runOrFail(api: ApiClient, id: SessionId, spec: CommandSpec
   })
 }
 
-/** Runs a command and passes its output on as it comes. @returns its end */
+/** Runs a command and passes its output on as it comes, no faster than `say` takes it. @returns its end */
 export async function runAloud(
   api: ApiClient,
   id: SessionId,
@@ -38,7 +38,7 @@ export async function runAloud(
     signal,
   }: {
     spec: CommandSpec
-    say: (stream: 'stdout' | 'stderr', text: string) => void
+    say: (stream: 'stdout' | 'stderr', text: string) => Promise<void>
     signal: AbortSignal
   },
 ): Promise<Pick<Ran, 'exitCode' | 'reason'>> {
@@ -53,7 +53,7 @@ export async function runAloud(
         let offset = 0
         for (let ended = false; !ended;) {
           const part = await api.readCommandOutput({ params, query: { stream, offset, waitSeconds: WAIT_SECONDS } })
-          if (part.text !== '') say(stream, part.text)
+          if (part.text !== '') await say(stream, part.text)
           offset = part.next
           ended = part.ended
         }

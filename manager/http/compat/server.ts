@@ -10,26 +10,24 @@ import { type Upgrades } from '../../agent-link/upgrades.ts'
 import { type Log } from '../../log.ts'
 import { type SecretBox } from '../../secrets/secret-box.ts'
 import { newUuid } from '../../store/new-id.ts'
-import { type Signers } from '../../users/signers.ts'
 import { limitBodies } from '../body-deadlines.ts'
 import { clientAddress, createOriginRules, type Forwarders, noteOrigin } from '../origin.ts'
 import { rawProblem, toAppError } from '../problems.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
 import { type HttpServer } from '../server.ts'
-import { readSender, requireProtected, WEB_PREFIX } from './admit.ts'
+import { type Doors, type KnownSender, readSender, requireProtected, WEB_PREFIX } from './admit.ts'
 import { NotOffered, sendOriginalProblem } from './errors.ts'
 import { createOwnCalls, type OwnCalls, type Sender } from './own-calls.ts'
 import { type CompatRoute } from './route.ts'
 import { compatRoutes } from './routes/index.ts'
 import { takeUpgrade } from './streams.ts'
 
-export interface CompatServerDeps extends Forwarders {
+export interface CompatServerDeps extends Forwarders, Doors {
   readonly host: string
   readonly port: number
   /** Names besides localhost under which clients reach this port. */
   readonly allowedHosts: readonly string[]
   readonly server: Pick<HttpServer, 'connect' | 'port'>
-  readonly signers: Pick<Signers, 'authenticate'>
   /** Seals the tokens of up- and downloads. */
   readonly box: SecretBox
   readonly upgrades: Upgrades
@@ -45,7 +43,7 @@ export interface CompatServer extends AsyncDisposable {
 
 const REQUEST_MS = 30_000
 const STALLED_MS = 5 * 60_000
-/** Requests of one keypair or sign-in at a time; a launch waits for its session. */
+/** Requests of one person at a time, executions included; a launch waits for its session. */
 const MOST_AT_ONCE = 32
 const RETRY_AFTER_SECONDS = 2
 
@@ -60,7 +58,7 @@ const RETRY_AFTER_SECONDS = 2
  * @throws Error of the system if the port cannot be opened
  */
 export async function startCompatServer(deps: CompatServerDeps): Promise<CompatServer> {
-  const { signers, log, server } = deps
+  const { log, server } = deps
   const app = fastify({
     http: { maxHeaderSize: 32 * 1024, headersTimeout: REQUEST_MS, connectionsCheckingInterval: 5_000 },
     requestTimeout: 0,
@@ -116,8 +114,8 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
   }
 
   async function answer(route: CompatRoute, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const sender = await senderOf(route, request.raw)
-    using _turn = takeTurn(sender)
+    const { sender, userId } = await senderOf(route, request.raw)
+    using _turn = takeTurn(userId)
     const left = new AbortController()
     reply.raw.once('close', () => {
       if (!reply.raw.writableFinished) left.abort()
@@ -128,6 +126,7 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
       request,
       reply,
       sender,
+      userId,
       calls,
       api: calls.api,
       params: request.params as Record<string, string>,
@@ -143,16 +142,16 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
     return await reply.code(204).send()
   }
 
-  async function senderOf(route: CompatRoute, request: IncomingMessage): Promise<Sender> {
-    if (route.open !== true) return readSender(signers, request)
+  async function senderOf(route: CompatRoute, request: IncomingMessage): Promise<KnownSender> {
+    if (route.open !== true) return readSender(deps, request)
     requireProtected(request)
-    return { kind: 'nobody' }
+    return { sender: { kind: 'nobody' }, userId: '' }
   }
 
   /** @throws AppError `rate_limited` */
-  function takeTurn(sender: Sender): Disposable {
-    if (sender.kind === 'nobody') return { [Symbol.dispose]: () => undefined }
-    const leave = running.take(sender.kind === 'keypair' ? sender.accessKey : sender.token, MOST_AT_ONCE)
+  function takeTurn(userId: string): Disposable {
+    if (userId === '') return { [Symbol.dispose]: () => undefined }
+    const leave = running.take(userId, MOST_AT_ONCE)
     if (leave) return { [Symbol.dispose]: leave }
     throw new AppError('rate_limited', { ...because('calls_waiting'), retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
@@ -165,9 +164,11 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
       try {
         noteOrigin(request, deps)
         rules.check(request.headers)
-        const sender = await readSender(signers, request)
+        const { sender, userId } = await readSender(deps, request)
         const calls = callsFor(request, sender)
-        await takeUpgrade({ request, socket, head, sender, calls, upgrades: deps.upgrades, now: deps.now, log })
+        const { upgrades, now } = deps
+        const turn = () => takeTurn(userId)
+        await takeUpgrade({ request, socket, head, sender, calls, upgrades, takeTurn: turn, now, log })
         unproven.keep(request.socket)
       } catch (error) {
         const known = toAppError(error)

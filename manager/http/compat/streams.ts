@@ -18,6 +18,8 @@ export interface CompatUpgrade {
   readonly sender: Sender
   readonly calls: OwnCalls
   readonly upgrades: Upgrades
+  /** Counts an execution as a request of its sender, until it is over. @throws AppError `rate_limited` */
+  readonly takeTurn: () => Disposable
   /** Milliseconds since 1970, by the clock of the database. */
   readonly now: () => number
   readonly log: Log
@@ -31,7 +33,7 @@ const webSockets = new WebSocketServer({ noServer: true, maxPayload: MOST_MESSAG
  * Takes over an upgrade whose sender is known: a tunnel to an app, which the gateway of Berth's own tunnels then admits and serves as any
  * other, or an execution of code. Sessions may be named as the user typed them.
  *
- * @throws AppError as `findSession`; NotOffered for other streams
+ * @throws AppError as `findSession`, `rate_limited`; NotOffered for other streams
  */
 export async function takeUpgrade(upgrade: CompatUpgrade): Promise<void> {
   const { request, socket, head, sender, calls, upgrades } = upgrade
@@ -63,16 +65,18 @@ function vouchFor({ request, now }: CompatUpgrade, sender: Sender): void {
   adopt(request.socket, factsOf(sender, now()))
 }
 
-function execute({ request, socket, head, calls, log }: CompatUpgrade, session: Session): void {
+function execute({ request, socket, head, calls, takeTurn, log }: CompatUpgrade, session: Session): void {
+  if (socket.destroyed) return
+  const turn = takeTurn()
+  socket.once('close', () => turn[Symbol.dispose]())
   webSockets.handleUpgrade(request, socket, head, client => {
     const left = new AbortController()
     const execution = createExecution({
       api: calls.api,
       session,
       signal: left.signal,
-      say: answer => {
-        if (client.readyState === client.OPEN) client.send(JSON.stringify(answer))
-      },
+      // A connection that has ended aborts the execution.
+      say: answer => new Promise(resolve => client.send(JSON.stringify(answer), () => resolve())),
       end: () => client.close(1000),
     })
     client.on('error', error => log.debug({ err: error }, 'execution failed'))

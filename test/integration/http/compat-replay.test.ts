@@ -286,6 +286,25 @@ describe('A6, A7: apps and tunnels', () => {
       })
       socket.once('error', () => undefined)
     })
+  test('so many executions of one sender are open at once, and each that ends makes room', async () => {
+    const path = '/stream/session/first-session/execute'
+    const open = () => {
+      const headers = client.sign('GET', path, { date: new Date(Date.now() + opened.length) })
+      const socket = new WebSocket(`ws://127.0.0.1:${client.port}${path}`, { headers, perMessageDeflate: false })
+      opened.push(socket)
+      return new Promise<number>(resolve => {
+        socket.once('open', () => resolve(101))
+        socket.once('unexpected-response', (_request, reply) => resolve(reply.statusCode ?? 0))
+        socket.on('error', () => undefined)
+      })
+    }
+    const opened: WebSocket[] = []
+    const statuses = await Promise.all(Array.from({ length: 33 }, open))
+    expect(statuses.filter(status => status === 429)).toHaveLength(1)
+    expect(statuses.filter(status => status === 101)).toHaveLength(32)
+    for (const socket of opened) socket.terminate()
+    await expect.poll(async () => (await client.send('GET', '/auth')).status).toBe(200)
+  })
   test('a tunnel by name reaches the gateway, once for each signature', async () => {
     const path = '/stream/session/first-session/tcpproxy?app=no-such-app'
     const headers = client.sign('GET', path)

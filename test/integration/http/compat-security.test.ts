@@ -135,6 +135,15 @@ describe('the road of a request', () => {
     expect(reply).toMatchObject({ status: 501, json: { title: 'Berth has no counterpart of POST /services.' } })
   })
 
+  test('in web mode, a token that nobody was given is refused before anything of the request is read', async () => {
+    const headers = { 'x-backendai-sessionid': `berth_${'x'.repeat(43)}` }
+    const url = `http://127.0.0.1:${client.port}/func`
+    const refused = { status: 401, json: { error_code: 'not_signed_in' } }
+    expect(await rawRequest(`${url}/auth`, { headers })).toMatchObject(refused)
+    const query = { method: 'POST', headers, body: 'no JSON' }
+    expect(await rawRequest(`${url}/admin/gql`, query)).toMatchObject(refused)
+  })
+
   test('the audit log says by which road a change came', async () => {
     await client.send('POST', '/folders', { body: { name: 'logged' } })
     const { items } = await admin.listAuditLog({ query: { action: 'createFolder', limit: 1 } })
@@ -182,9 +191,14 @@ describe('a hostile request', () => {
       '300 fields',
     ],
     [
-      'fragments that nothing spreads',
-      `query { groups { id } } fragment a on Query { ${'groups { id } '.repeat(400)} }`,
-      'A fragment of the query is never used',
+      'fragments that nothing uses',
+      `query { images { name } } fragment a on Image { ${'name '.repeat(900)} }`,
+      'does not use',
+    ],
+    [
+      'fragments of one name',
+      `query { images { ...a } } fragment a on Image { ${'name '.repeat(900)} } fragment a on Image { name }`,
+      'does not use',
     ],
     ['introspection', 'query { __schema { types { name } } }', 'Introspection is off'],
     ['two operations', 'query a { images { name } } query b { images { name } }', 'one operation'],

@@ -20,8 +20,8 @@ interface SelectionSet {
  * Refuses a query that would cost too much, before it is validated or run.
  *
  * Threat model: anybody with a keypair sends any query. Aliases ask for the same list a thousand times, and fragments within fragments grow
- * by powers; so fields are counted where they are spread, and counting stops at the limit. A fragment that nothing spreads would not be counted,
- * but its fields are compared with each other by validation, in time that grows with their square: it is refused. Introspection is refused: the schema is in the
+ * by powers; so fields are counted where they are spread, and counting stops at the limit. A fragment that is not spread would be counted
+ * nowhere, but validated, at a cost that grows with the square of its fields, so it is refused. Introspection is refused: the schema is in the
  * documentation, and its answers are large.
  *
  * @throws AppError `bad_request`
@@ -30,9 +30,9 @@ export function requireModest({ definitions }: Parsed): void {
   const ofKind = (kind: string) => definitions.filter(definition => definition.kind === kind)
   const defined = ofKind('FragmentDefinition')
   const fragments = new Map(defined.map(({ name, selectionSet }) => [name?.value, selectionSet]))
-  const spread = new Set<string>()
   const [operation, ...others] = ofKind('OperationDefinition')
   if (!operation?.selectionSet || others.length > 0) throw refused('Send one operation with each request.')
+  const spread = new Set<string>()
   let fields = 0
   let roots = 0
 
@@ -51,9 +51,10 @@ export function requireModest({ definitions }: Parsed): void {
   function countFragment(name: string, depth: number, within: readonly string[]): void {
     if (within.includes(name)) throw refused('A fragment of the query contains itself.')
     if (within.length >= QUERY_LIMITS.depth) throw refused('The fragments of the query are nested too deeply.')
-    spread.add(name)
     const selectionSet = fragments.get(name)
-    if (selectionSet) count(selectionSet, depth, [...within, name])
+    if (!selectionSet) return
+    spread.add(name)
+    count(selectionSet, depth, [...within, name])
   }
 
   function checkField(name: string, depth: number): void {
@@ -64,7 +65,7 @@ export function requireModest({ definitions }: Parsed): void {
   }
 
   count(operation.selectionSet, 1, [])
-  if (spread.size < defined.length) throw refused('A fragment of the query is never used, or has the name of another.')
+  if (spread.size < defined.length) throw refused('The query has a fragment that it does not use, or two of one name.')
 }
 
 const refused = (why: string) => new AppError('bad_request', { why })

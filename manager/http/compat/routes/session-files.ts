@@ -18,8 +18,9 @@ const DownloadInput = z.object({
 /** A form holds files of at most a megabyte, and at most this altogether. */
 const UPLOAD_BYTES = 20 * 2 ** 20
 const DOWNLOAD_BYTES = 32 * 2 ** 20
-/** Up- and downloads at a time: each is in memory as a whole. */
+/** Up- and downloads at a time, of all people and of one: each is in memory as a whole, and a client may send it slowly. */
 const MOST_AT_ONCE = 8
+const MOST_OF_ONE = 2
 /** A piece of a file in one command: in Base64 below the limit for its input, and for its output. */
 const PIECE_BYTES = 180 * 1024
 const READ_BYTES = 700 * 1024
@@ -59,15 +60,23 @@ const write = (to: '>' | '>>') => `mkdir -p -- "$(dirname -- "$0")" && base64 -d
 const inMemory = createOpenCounts()
 
 /** @throws AppError `rate_limited` */
-function takeMemory(): Disposable {
-  const leave = inMemory.take('files', MOST_AT_ONCE)
-  if (leave) return { [Symbol.dispose]: leave }
+export function takeMemory(userId: string): Disposable {
+  const leaveOwn = inMemory.take(userId, MOST_OF_ONE)
+  const leave = leaveOwn && inMemory.take('all', MOST_AT_ONCE)
+  if (leave)
+    return {
+      [Symbol.dispose]() {
+        leaveOwn()
+        leave()
+      },
+    }
+  leaveOwn?.()
   throw new AppError('rate_limited', { ...because('calls_waiting'), retryAfterSeconds: 2 })
 }
 
-async function upload({ api, params, request, liftDeadline }: CompatContext): Promise<undefined> {
+async function upload({ api, params, request, userId, liftDeadline }: CompatContext): Promise<undefined> {
   const { id } = await findSession(api, params.session ?? '')
-  using _ = takeMemory()
+  using _ = takeMemory(userId)
   liftDeadline()
   const files = readForm(await readBytes(request, UPLOAD_BYTES), request.headers['content-type'] ?? '')
   for (const { name, bytes } of files) {
@@ -85,10 +94,10 @@ async function upload({ api, params, request, liftDeadline }: CompatContext): Pr
 }
 
 /** Answers with one tar file in a form, as clients of the original unpack it. */
-async function download({ api, params, request, reply }: CompatContext): Promise<undefined> {
+async function download({ api, params, request, reply, userId }: CompatContext): Promise<undefined> {
   const { files, file } = await readInput(request, DownloadInput)
   const { id } = await findSession(api, params.session ?? '')
-  using _ = takeMemory()
+  using _ = takeMemory(userId)
   const tar = await readByTar(api, id, [files ?? file ?? []].flat())
   const boundary = randomUUID()
   const head = `--${boundary}\r\nContent-Type: application/x-tar\r\nContent-Disposition: attachment; filename="download.tar"\r\nContent-Length: ${tar.length}\r\n\r\n`
@@ -96,12 +105,12 @@ async function download({ api, params, request, reply }: CompatContext): Promise
   await reply.type(`multipart/mixed; boundary=${boundary}`).send(form)
 }
 
-async function downloadOne({ api, params, request, reply }: CompatContext): Promise<undefined> {
+async function downloadOne({ api, params, request, reply, userId }: CompatContext): Promise<undefined> {
   const { files, file } = await readInput(request, DownloadInput)
   const { id } = await findSession(api, params.session ?? '')
   const [path] = [file ?? files ?? []].flat()
   if (path === undefined) throw new AppError('bad_request', { why: 'file: name a file.' })
-  using _ = takeMemory()
+  using _ = takeMemory(userId)
   const bytes = await read(api, id, `cat -- "$1" >"$0"`, [path])
   await reply.type('application/octet-stream').send(bytes)
 }
