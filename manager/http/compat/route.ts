@@ -12,6 +12,8 @@ export interface CompatContext {
   readonly calls: OwnCalls
   /** The API, as the sender. */
   readonly api: ApiClient
+  /** The same for what has to be done even though the client has left. */
+  readonly lasting: () => ApiClient
   readonly params: Readonly<Record<string, string>>
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal

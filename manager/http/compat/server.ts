@@ -129,6 +129,7 @@ export async function startCompatServer(deps: CompatServerDeps): Promise<CompatS
       userId,
       calls,
       api: calls.api,
+      lasting: () => callsFor(request.raw, sender).api,
       params: request.params as Record<string, string>,
       signal: left.signal,
       now: deps.now,

@@ -27,18 +27,21 @@ export async function readSlice<T>(
   checkSlice({ limit, offset })
   const end = offset + limit
   const items: T[] = []
+  // What comes before the wanted part is not kept.
+  let at = 0
   let cursor: string | undefined
   let total = 0
   do {
     const page = await read({
-      limit: Math.max(1, Math.min(PAGE, end - items.length)),
+      limit: Math.max(1, Math.min(PAGE, end - at)),
       ...(cursor === undefined ? {} : { cursor }),
     })
-    items.push(...page.items)
+    items.push(...page.items.slice(Math.max(0, offset - at)))
+    at += page.items.length
     total = page.total
     cursor = page.nextCursor ?? undefined
-  } while (cursor !== undefined && items.length < end)
-  return { items: items.slice(offset, end), total_count: total }
+  } while (cursor !== undefined && at < end)
+  return { items: items.slice(0, limit), total_count: total }
 }
 
 /** The same of a list that is there as a whole. */

@@ -50,16 +50,16 @@ const Hint = z.object({ topic: z.string(), id: z.string() })
  * The stream of Berth behind it decides what the caller may learn, and ends with the keypair or sign-in.
  */
 async function sessionEvents(context: CompatContext): Promise<undefined> {
-  const { api, calls, request, reply, signal } = context
+  const { api, calls, request, reply } = context
   const input = await readInput(request, SessionInput)
   const wanted = input.sessionId ?? input.sessionName ?? input.name ?? '*'
   // A name is that of a session that may not be there yet; clients open the stream first.
   const isWanted = (session: Session) => wanted === '*' || session.id === wanted || session.name === wanted
   if (SessionId.safeParse(wanted).success) await findSession(api, wanted)
   const stream = await calls.send({ method: 'GET', path: '/api/v1/events', headers: { accept: 'text/event-stream' } })
-  begin(context)
-  const last = new Map<string, SessionStatus>()
-  try {
+  using _ = { [Symbol.dispose]: () => void stream.destroy() }
+  return await answer(context, async () => {
+    const last = new Map<string, SessionStatus>()
     let event = ''
     for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
       if (line.startsWith('event: ')) event = line.slice(7)
@@ -75,12 +75,7 @@ async function sessionEvents(context: CompatContext): Promise<undefined> {
       if (session.kind === 'batch' && isFinished(session.status))
         send(context, session.result === 'success' ? 'session_success' : 'session_failure', tellEvent(session))
     }
-  } catch (error) {
-    if (!signal.aborted) reply.raw.destroy(error as Error)
-  } finally {
-    stream.destroy()
-  }
-  reply.raw.end()
+  })
 }
 
 async function readSession({ api }: CompatContext, id: string): Promise<Session | undefined> {
@@ -104,6 +99,18 @@ const tellEvent = (session: Session) => ({
   exitCode: session.kernels[0]?.exitCode ?? null,
 })
 
+/** Sends events until `tell` ends. A failure breaks the connection, because the status of the answer was sent before. */
+async function answer(context: CompatContext, tell: () => Promise<void>): Promise<undefined> {
+  const { raw } = context.reply
+  begin(context)
+  try {
+    await tell()
+    raw.end()
+  } catch (error) {
+    if (!context.signal.aborted) raw.destroy(error as Error)
+  }
+}
+
 function begin({ reply }: CompatContext): void {
   const own = Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))
   reply.hijack()
@@ -121,21 +128,21 @@ const TASK_LOOK_MS = 500
 
 /** The copy of a folder, by the id of the new folder, which is there also when the copy is complete; or a rescan of images. */
 async function taskEvents(context: CompatContext): Promise<undefined> {
-  const { request, reply, signal } = context
+  const { request, signal } = context
   const { task_id } = await readInput(request, TaskInput)
   const look = await watchedTask(context, task_id)
-  begin(context)
   const tell = (event: string, message: string, progress: number) =>
     send(context, event, { task_id, bgtask_id: task_id, current_progress: progress, total_progress: 1, message })
-  for (let isOver = false; !isOver && !signal.aborted;) {
-    const task = await look()
-    isOver = task?.status !== 'running'
-    if (task && isOver && task.status !== 'done') tell(ENDS[task.status], task.error?.message ?? '', 0)
-    else tell(isOver ? 'bgtask_done' : 'bgtask_updated', '', isOver ? 1 : 0)
-    if (!isOver) await pause(TASK_LOOK_MS)
-  }
-  send(context, 'server_close', {})
-  reply.raw.end()
+  return await answer(context, async () => {
+    for (let isOver = false; !isOver && !signal.aborted;) {
+      const task = await look()
+      isOver = task?.status !== 'running'
+      if (task && isOver && task.status !== 'done') tell(ENDS[task.status], task.error?.message ?? '', 0)
+      else tell(isOver ? 'bgtask_done' : 'bgtask_updated', '', isOver ? 1 : 0)
+      if (!isOver) await pause(TASK_LOOK_MS)
+    }
+    send(context, 'server_close', {})
+  })
 }
 
 async function watchedTask({ api }: CompatContext, text: string): Promise<() => Promise<Task | undefined>> {

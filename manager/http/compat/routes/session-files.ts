@@ -94,24 +94,26 @@ async function upload({ api, params, request, userId, liftDeadline }: CompatCont
 }
 
 /** Answers with one tar file in a form, as clients of the original unpack it. */
-async function download({ api, params, request, reply, userId }: CompatContext): Promise<undefined> {
+async function download(context: CompatContext): Promise<undefined> {
+  const { api, params, request, reply, userId } = context
   const { files, file } = await readInput(request, DownloadInput)
   const { id } = await findSession(api, params.session ?? '')
   using _ = takeMemory(userId)
-  const tar = await readByTar(api, id, [files ?? file ?? []].flat())
+  const tar = await readByTar(context, id, [files ?? file ?? []].flat())
   const boundary = randomUUID()
   const head = `--${boundary}\r\nContent-Type: application/x-tar\r\nContent-Disposition: attachment; filename="download.tar"\r\nContent-Length: ${tar.length}\r\n\r\n`
   const form = Buffer.concat([Buffer.from(head), tar, Buffer.from(`\r\n--${boundary}--\r\n`)])
   await reply.type(`multipart/mixed; boundary=${boundary}`).send(form)
 }
 
-async function downloadOne({ api, params, request, reply, userId }: CompatContext): Promise<undefined> {
+async function downloadOne(context: CompatContext): Promise<undefined> {
+  const { api, params, request, reply, userId } = context
   const { files, file } = await readInput(request, DownloadInput)
   const { id } = await findSession(api, params.session ?? '')
   const [path] = [file ?? files ?? []].flat()
   if (path === undefined) throw new AppError('bad_request', { why: 'file: name a file.' })
   using _ = takeMemory(userId)
-  const bytes = await read(api, id, `cat -- "$1" >"$0"`, [path])
+  const bytes = await read(context, id, `cat -- "$1" >"$0"`, [path])
   await reply.type('application/octet-stream').send(bytes)
 }
 
@@ -126,14 +128,14 @@ const TAR = [
   'exec tar -cf "$out" "$@"',
 ].join('\n')
 
-function readByTar(api: CompatContext['api'], id: SessionId, paths: readonly string[]): Promise<Buffer> {
+function readByTar(context: CompatContext, id: SessionId, paths: readonly string[]): Promise<Buffer> {
   if (paths.length === 0) throw new AppError('bad_request', { why: 'files: name at most five files.' })
-  return read(api, id, TAR, paths)
+  return read(context, id, TAR, paths)
 }
 
 /** Runs a script that writes what is wanted to a file, whose name is `$0`, and reads that file piece by piece. */
 async function read(
-  api: CompatContext['api'],
+  { api, lasting }: Pick<CompatContext, 'api' | 'lasting'>,
   id: SessionId,
   script: string,
   words: readonly string[],
@@ -160,6 +162,6 @@ async function read(
     }
     return Buffer.concat(pieces)
   } finally {
-    await runOrFail(api, id, { command: ['rm', '-f', '--', scratch] }).catch(() => undefined)
+    await runOrFail(lasting(), id, { command: ['rm', '-f', '--', scratch] }).catch(() => undefined)
   }
 }
