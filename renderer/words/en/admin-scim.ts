@@ -4,7 +4,8 @@ const en = {
   title: 'SCIM tokens',
   add: 'Make a SCIM token',
   none: 'No SCIM tokens',
-  noneText: 'With a token, an identity provider such as Okta or Entra ID makes and deactivates the accounts of a domain.',
+  noneText:
+    'With a token, an identity provider such as Okta or Entra ID makes and deactivates the accounts of a domain.',
   name: 'Name',
   nameHint: 'Where it is used, such as the name of the provider.',
   domain: 'Domain',
