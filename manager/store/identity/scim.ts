@@ -43,7 +43,6 @@ export async function findScimToken(
     .innerJoin('users', 'users.id', 'scim_tokens.created_by')
     .innerJoin('domains', 'domains.name', 'scim_tokens.domain')
     .select(['scim_tokens.id', 'scim_tokens.domain', 'scim_tokens.name', 'scim_tokens.created_by'])
-    .select('scim_tokens.last_used_at')
     .where('token_hash', '=', tokenHash)
     .where('users.active', '=', true)
     .where('domains.active', '=', true)
@@ -52,15 +51,13 @@ export async function findScimToken(
     )
     .executeTakeFirst()
   if (!found) return undefined
-  const { last_used_at: last, ...token } = found
-  if (last === null || Date.now() - last.getTime() > 60_000) {
-    await db
-      .updateTable('scim_tokens')
-      .set({ last_used_at: sql<Date>`now()` })
-      .where('id', '=', token.id)
-      .execute()
-  }
-  return token
+  await db
+    .updateTable('scim_tokens')
+    .set({ last_used_at: sql<Date>`now()` })
+    .where('id', '=', found.id)
+    .where(sql<boolean>`coalesce(last_used_at < now() - interval '1 minute', true)`)
+    .execute()
+  return found
 }
 
 /** Accounts of a domain that a client sees: all but those of superadmins, and those that a client has deleted. */
