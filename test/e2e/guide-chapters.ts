@@ -44,6 +44,7 @@ export const CHAPTERS: Readonly<Record<string, Chapter>> = {
   'Apps, terminal and SSH': {
     apps: 'Apps of a session.',
     'apps-ports': 'What is open on this computer, any other port of the session, and its public links.',
+    'apps-programs': 'The address of an app for programs, with a command that calls it.',
     'apps-port': 'A port of the session, and why nothing answers at it.',
     'apps-tensorboard': 'TensorBoard asks for the directory of the logs.',
     'apps-options': 'Arguments and environment variables of an app.',
