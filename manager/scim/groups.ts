@@ -219,7 +219,7 @@ interface Members {
   readonly after: readonly string[]
 }
 
-/** Those of the first list, each once, that are not in the other. */
+/** Ids of the first list, each once, that are not in the other. */
 function without(ids: readonly string[], others: readonly string[]): string[] {
   const left = new Set(ids)
   for (const id of others) left.delete(id)

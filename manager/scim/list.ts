@@ -8,7 +8,7 @@ export interface Wanted {
 }
 
 export interface Found {
-  /** Of all pages. */
+  /** Number of resources of all pages. */
   readonly total: number
   readonly resources: readonly Doc[]
 }

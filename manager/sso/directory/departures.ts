@@ -73,7 +73,7 @@ export function startDepartures(deps: DeparturesDeps): AsyncDisposable {
       linked.map(({ subject }) => subject),
     )
     const missing = linked.filter(({ subject }) => there.get(subject) !== 'on')
-    // Those who have left count no more: over the years they would become most of all, and then nobody could leave.
+    // People who have left count no more: over the years they would become most of all, and then nobody could leave.
     const isNew = (one: (typeof linked)[number]) => one.gone_at === null && !one.deactivated
     const [lost, known] = [missing.filter(isNew), linked.filter(isNew)]
     if (lost.length > MOST_AT_ONCE && lost.length * 2 > known.length) {

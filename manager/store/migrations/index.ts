@@ -6,10 +6,10 @@ import { webhooks } from './0004-webhooks.ts'
 import { networkAccess } from './0005-network-access.ts'
 import { gpuLimitsOfDomains } from './0006-gpu-limits-of-domains.ts'
 import { peopleOfDirectories } from './0007-people-of-directories.ts'
-import { scim } from './0009-scim.ts'
-import { indexOfContinuedKernels } from './0011-index-of-continued-kernels.ts'
-import { tokenBounds } from './0012-token-bounds.ts'
-import { namesOfScimGroups } from './0013-names-of-scim-groups.ts'
+import { scim } from './0008-scim.ts'
+import { indexOfContinuedKernels } from './0009-index-of-continued-kernels.ts'
+import { tokenBounds } from './0010-token-bounds.ts'
+import { namesOfScimGroups } from './0011-names-of-scim-groups.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -20,8 +20,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005-network-access': networkAccess,
   '0006-gpu-limits-of-domains': gpuLimitsOfDomains,
   '0007-people-of-directories': peopleOfDirectories,
-  '0009-scim': scim,
-  '0011-index-of-continued-kernels': indexOfContinuedKernels,
-  '0012-token-bounds': tokenBounds,
-  '0013-names-of-scim-groups': namesOfScimGroups,
+  '0008-scim': scim,
+  '0009-index-of-continued-kernels': indexOfContinuedKernels,
+  '0010-token-bounds': tokenBounds,
+  '0011-names-of-scim-groups': namesOfScimGroups,
 }
