@@ -58,7 +58,7 @@ async function sessionEvents(context: CompatContext): Promise<undefined> {
   if (SessionId.safeParse(wanted).success) await findSession(api, wanted)
   const stream = await calls.send({ method: 'GET', path: '/api/v1/events', headers: { accept: 'text/event-stream' } })
   using _ = { [Symbol.dispose]: () => void stream.destroy() }
-  return await answer(context, async () => {
+  await answer(context, async () => {
     const last = new Map<string, SessionStatus>()
     let event = ''
     for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
@@ -100,7 +100,7 @@ const tellEvent = (session: Session) => ({
 })
 
 /** Sends events until `tell` ends. A failure breaks the connection, because the status of the answer was sent before. */
-async function answer(context: CompatContext, tell: () => Promise<void>): Promise<undefined> {
+async function answer(context: CompatContext, tell: () => Promise<void>): Promise<void> {
   const { raw } = context.reply
   begin(context)
   try {
@@ -133,7 +133,7 @@ async function taskEvents(context: CompatContext): Promise<undefined> {
   const look = await watchedTask(context, task_id)
   const tell = (event: string, message: string, progress: number) =>
     send(context, event, { task_id, bgtask_id: task_id, current_progress: progress, total_progress: 1, message })
-  return await answer(context, async () => {
+  await answer(context, async () => {
     for (let isOver = false; !isOver && !signal.aborted;) {
       const task = await look()
       isOver = task?.status !== 'running'
