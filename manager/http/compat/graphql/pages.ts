@@ -27,7 +27,7 @@ export async function readSlice<T>(
   checkSlice({ limit, offset })
   const end = offset + limit
   const items: T[] = []
-  // What comes before the wanted part is not kept.
+  // Items before the wanted part are not kept.
   let at = 0
   let cursor: string | undefined
   let total = 0
