@@ -39,6 +39,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
   'Requests that are no valid HTTP, or that no page of Berth makes: for authors of other clients.': [
     'manager/files/listing.ts',
     'manager/http/**/*.ts',
+    'manager/session-files/*.ts',
     'manager/tunnels/websocket-upgrade.ts',
     'manager/uploads/read-metadata.ts',
     'proxy/http-origins/refusal-answer.ts',

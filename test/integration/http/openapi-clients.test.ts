@@ -53,6 +53,11 @@ test('openapi-typescript: only what the manager demands is required', async () =
      export const login: Body<'login'> = { email: 'a@example.org', password: 'b', kind: 'token' }
      export const folder: Body<'createFolder'> = { name: 'results' }
      export const page: operations['listSessions']['parameters']['query'] = {}
+     export const token: Body<'createAccessToken'> = { name: 'model', scopes: ['launch'] }
+     export const file: operations['readSessionFile']['parameters']['query'] = { path: 'results.csv' }
+     export const files: operations['listSessionFiles']['parameters']['query'] = {}
+     // @ts-expect-error: the path is required
+     export const nowhere: operations['writeSessionFile']['parameters']['query'] = {}
      // @ts-expect-error: the image is required
      export const wrong: Body<'createSession'> = { resources: {} }`,
   )

@@ -133,9 +133,12 @@ describe('an access token', () => {
       'getCommand',
       'getSshAccess',
       'listCommands',
+      'listSessionFiles',
       'readCommandOutput',
+      'readSessionFile',
       'runCommand',
       'startApp',
+      'writeSessionFile',
     ])
     expect(of('apps')).toEqual(['grantToProgram'])
     const routes: Readonly<Record<string, RouteSpec>> = ROUTES
