@@ -22,15 +22,7 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { type CommandOnAgent } from '../tunnels/gateway.ts'
 import { type Caller } from '../users/authorize.ts'
 import { endInput, outputOf, sendInput } from './run-script.ts'
-import {
-  draftName,
-  FILE_EXIT,
-  listScript,
-  readScript,
-  removeDraftScript,
-  stateScript,
-  writeScript,
-} from './scripts.ts'
+import { draftName, FILE_EXIT, listScript, readScript, removeDraftScript, stateScript, writeScript } from './scripts.ts'
 
 export interface SessionFilesDeps {
   readonly store: Store

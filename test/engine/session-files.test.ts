@@ -97,9 +97,15 @@ test('many bytes pass in both directions without loss, and a client that leaves 
 }, 120_000)
 
 test('a write that is killed changes no file and leaves none; what was left long ago goes with the next write', async () => {
-  await shell('echo before > kept.txt; touch -d 2020-01-01 .berth-put-0123456789abcdef .other-put; touch .berth-put-of-now')
+  await shell(
+    'echo before > kept.txt; touch -d 2020-01-01 .berth-put-0123456789abcdef .other-put; touch .berth-put-of-now',
+  )
   const { etag } = (await list()).items.find(({ name }) => name === 'kept.txt') ?? {}
-  const headers = { authorization: `Bearer ${token}`, 'if-match': etag ?? '', 'content-type': 'application/octet-stream' }
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'if-match': etag ?? '',
+    'content-type': 'application/octet-stream',
+  }
   const url = new URL(content('kept.txt'), berth.url)
   const killed = httpRequest(url, { method: 'PUT', headers: { ...headers, 'content-length': '1000' } })
   const answered = once(killed, 'response') as Promise<[IncomingMessage]>
@@ -109,7 +115,9 @@ test('a write that is killed changes no file and leaves none; what was left long
     (await owner.api.listCommands({ params: { id } })).items.find(({ status }) => status === 'RUNNING')?.id
   await expect.poll(running, { timeout: 15_000 }).toBeDefined()
   const drafts = async () => (await shell('ls -A | grep put')).stdout
-  await expect.poll(drafts, { timeout: 15_000 }).toMatch(/^\.berth-put-[0-9a-f]{16}\n\.berth-put-of-now\n\.other-put\n$/)
+  await expect
+    .poll(drafts, { timeout: 15_000 })
+    .toMatch(/^\.berth-put-[0-9a-f]{16}\n\.berth-put-of-now\n\.other-put\n$/)
   await owner.api.endCommand({ params: { id, commandId: (await running()) ?? '' } })
   const [{ statusCode }] = await answered
   killed.on('error', () => undefined).destroy()
