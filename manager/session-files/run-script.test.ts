@@ -5,7 +5,7 @@ import { sendInput } from './run-script.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-/** What comes out of a wire: bytes of the input, and whether it has ended. */
+/** Reads the frames on a wire: bytes of the input, and whether it has ended. */
 function readInput(wire: PassThrough) {
   const seen = { bytes: 0, ended: false }
   const read = createCommandFrameReader((kind, part) => {
