@@ -211,7 +211,7 @@ export async function putScimGroup(db: Db, groupId: GroupId, note: ScimGroupNote
     .execute()
 }
 
-/** Those of these accounts that a client sees. */
+/** Accounts of these ids that a client sees. */
 export async function findScimUsers(db: Db, domain: string, ids: readonly UserId[]): Promise<Set<UserId>> {
   const rows = await users(db, domain)
     .select('users.id')
