@@ -45,6 +45,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'proxy/http-origins/refusal-answer.ts',
     'proxy/settings.ts',
     'proxy/web/host-routes.ts',
+    'proxy/web/program-apps/program-route.ts',
     'proxy/web/server.ts',
     'proxy/web/static-files.ts',
     'proxy/web/tls/plain-answers.ts',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GroupId, GroupSpec, isAppError, UserId } from '#manager/contract'
+import { type GroupId, GroupSpec, isAppError, UserId } from '#manager/contract'
 import {
   findHiddenGroup,
   findScimUsers,
