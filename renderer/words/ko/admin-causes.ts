@@ -162,7 +162,8 @@ export default {
   directory_address: 'Berth는 {host}에 연결하지 않습니다. 이런 주소는 컴퓨터의 자격 증명을 내줍니다.',
   directory_away: '{host}에 연결할 수 없습니다({reason}). 주소, 포트, 방화벽을 확인하세요.',
   directory_base: '디렉터리에 "{base}" 항목이 보이지 않습니다(LDAP 결과 {code}). base와 bindDn의 권한을 확인하세요.',
-  directory_bind: '디렉터리가 계정 "{account}"의 로그인을 거부합니다(LDAP 결과 {code}). bindDn과 비밀번호를 확인하세요.',
+  directory_bind:
+    '디렉터리가 계정 "{account}"의 로그인을 거부합니다(LDAP 결과 {code}). bindDn과 비밀번호를 확인하세요.',
   directory_broken: '디렉터리와의 연결이 끊겼습니다. 다시 시도하세요. 원인은 매니저 로그에 있습니다.',
   directory_busy: '디렉터리가 바쁩니다. 잠시 후 다시 시도하세요.',
   directory_filter: '필터를 읽을 수 없습니다: "{filter}". (uid=ada)처럼 각 부분에 괄호가 필요합니다.',
