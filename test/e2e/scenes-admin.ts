@@ -40,6 +40,7 @@ const ALIKE: ReadonlySet<string> = new Set([
   'admin-queue-held',
   'admin-registry-add',
   'admin-remind',
+  'admin-scim-token-end',
   'admin-settings-announcement',
   'admin-settings-mail',
   'admin-sign-in-provider',

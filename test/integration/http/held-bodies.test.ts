@@ -147,7 +147,7 @@ describe('a signed request whose body comes after the end of its rights is refus
       request => signRequest(request, pair),
       () => end(attacker, pair.accessKey),
     )
-    expect(answers.map(({ text }) => /"code":"(\w+)"/.exec(text)?.[1])).toEqual(deeds.map(() => code))
+    expect(answers.map(({ text }) => /"code":"(\w+)"/.exec(text)?.[1] ?? text)).toEqual(deeds.map(() => code))
   })
 })
 

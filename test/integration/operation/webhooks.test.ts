@@ -128,7 +128,7 @@ test.each([
     await cluster.api.resendWebhookDelivery({ params: { id, deliveryId: delivery?.id ?? '' } })
     await vi.waitFor(async () => expect(await logOf(id)).toMatchObject([{ status: 'delivered', attempts: 1 }]), PATIENT)
     expect(receiver.events.at(-1)?.id).toBe(delivery?.messageId)
-    expect((await cluster.api.listWebhooks()).items[0]?.failingSince).toBeNull()
+    await vi.waitFor(async () => expect((await cluster.api.listWebhooks()).items[0]?.failingSince).toBeNull(), PATIENT)
   },
 )
 

@@ -122,9 +122,11 @@ describe('a session that is being interrupted', () => {
     expect(cancelled).toMatchObject({ status: 'CANCELLED', startedAt: first.startedAt })
     expect(cancelled.kernels).toMatchObject([{ id: kernel.id, agentId: agent.id, exitCode: 75 }])
     // The agent need not keep the home for it any more.
-    await eventually(() =>
-      Promise.resolve(agent.requests('destroy_kernel').filter(({ kernelId }) => kernelId === kernel.id)),
-    ).toMatchObject([{ keepFilesMs: expect.any(Number) as number }, {}])
+    await eventually(() => {
+      const asked = agent.requests('destroy_kernel').filter(({ kernelId }) => kernelId === kernel.id)
+      // The manager may say each twice on a busy computer.
+      return Promise.resolve([...new Set(asked.map(({ keepFilesMs }) => typeof keepFilesMs))])
+    }).toEqual(['number', 'undefined'])
     await cluster.api.deleteSession({ params: { id: second.id } })
     const again = await cluster.api.restartSession({ params: { id: first.id }, body: {} })
     await cluster.reach(again.id, 'RUNNING')
