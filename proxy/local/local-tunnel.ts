@@ -1,15 +1,6 @@
 import { type Socket } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import {
-  type ApiClient,
-  type App,
-  AppError,
-  because,
-  type Grant,
-  isAppError,
-  isWebApp,
-  type Session,
-} from '#manager/contract'
+import { type ApiClient, type App, AppError, because, type Grant, isWebApp, type Session } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { type Line } from '../dial/dial-line.ts'
@@ -18,9 +9,9 @@ import { appOf } from '../grants/app-of.ts'
 import { injectionOf } from '../grants/injection.ts'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
-import { secureStream } from '../http-origins/app-tls.ts'
 import { type LoopbackListener } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
+import { openAppStream } from './app-stream.ts'
 import { refusalOf } from './refusal.ts'
 import { type Transport } from './transport.ts'
 
@@ -152,13 +143,8 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       app: served,
       sessionName: deps.session.name,
       port: listener.port,
-      connect: async signal => {
-        const stream = deps.transport.stream(await path.connect(signal))
-        stream.on('error', error => {
-          if (isAppError(error)) path.judge(error)
-        })
-        return served.protocol === 'https' ? await secureStream(stream, signal) : stream
-      },
+      connect: signal =>
+        openAppStream({ path, transport: deps.transport, speaksTls: () => served.protocol === 'https' }, signal),
       inject: () => inject,
       clearFirst: deps.clearFirst(listener.port),
       hostSeed: deps.hostSeed(listener.port),

@@ -1,18 +1,10 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
-import {
-  type ApiClient,
-  AppError,
-  type Grant,
-  isAppError,
-  type SessionId,
-  toProblem,
-  type WireError,
-} from '#manager/contract'
+import { type ApiClient, AppError, type Grant, type SessionId, toProblem, type WireError } from '#manager/contract'
 import { injectionOf } from '../../grants/injection.ts'
 import { createPath } from '../../grants/path.ts'
 import { createAppForward } from '../../http-origins/app-forward.ts'
-import { secureStream } from '../../http-origins/app-tls.ts'
+import { openAppStream } from '../../local/app-stream.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { type Client } from '../client.ts'
@@ -67,13 +59,7 @@ export function createProgramRoute(deps: ProgramRouteDeps): ProgramRoute {
 
   const prefix = `/apps/${sessionId}/${app}`
   const forward = createAppForward({
-    connect: async signal => {
-      const stream = transport.stream(await path.connect(signal))
-      stream.on('error', error => {
-        if (isAppError(error)) path.judge(error)
-      })
-      return speaksTls ? await secureStream(stream, signal) : stream
-    },
+    connect: signal => openAppStream({ path, transport, speaksTls: () => speaksTls }, signal),
     requestHeaders(request, raw) {
       const { address, scheme } = clientOf(request)
       const host = request.headers.host ?? ''

@@ -1,19 +1,12 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
-import {
-  type ApiClient,
-  type AppsAddress,
-  authorityOf,
-  type Grant,
-  isAppError,
-  type ServedApp,
-} from '#manager/contract'
+import { type ApiClient, type AppsAddress, authorityOf, type Grant, type ServedApp } from '#manager/contract'
 import { injectionOf } from '../../grants/injection.ts'
 import { createPath, type PathDeps } from '../../grants/path.ts'
 import { type AppForwardDeps, createAppForward } from '../../http-origins/app-forward.ts'
 import { answerHeaders } from '../../http-origins/app-origin.ts'
-import { secureStream } from '../../http-origins/app-tls.ts'
 import { createHostChoice } from '../../http-origins/host-choice.ts'
+import { openAppStream } from '../../local/app-stream.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { publicAnswer, visitorHeaders } from './visitor-headers.ts'
@@ -64,13 +57,7 @@ export function createAppRoute(deps: AppRouteDeps): AppRoute {
     mayBeLocal: isOwn,
   })
   const forward = createAppForward({
-    connect: async signal => {
-      const stream = transport.stream(await path.connect(signal))
-      stream.on('error', error => {
-        if (isAppError(error)) path.judge(error)
-      })
-      return speaksTls ? await secureStream(stream, signal) : stream
-    },
+    connect: signal => openAppStream({ path, transport, speaksTls: () => speaksTls }, signal),
     requestHeaders(request, raw) {
       const headers = visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme: address.scheme })
       return names.requestHeaders(request, headers)
