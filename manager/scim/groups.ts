@@ -18,6 +18,7 @@ import { equalityOf, type Filter, fits } from './filter.ts'
 import { type Found, type Wanted } from './list.ts'
 import { type Doc, MOST_ITEMS, patched } from './patch.ts'
 import { projectNameOf } from './project-name.ts'
+import { readResource } from './read-resource.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
 import { type ScimClient } from './tokens.ts'
 
@@ -264,10 +265,7 @@ function readGroup(body: unknown): Given {
     typeof body === 'object' && body !== null
       ? Object.fromEntries(Object.entries(body).map(([name, value]) => [keys.get(name.toLowerCase()) ?? name, value]))
       : body
-  const parsed = Given.safeParse(spelled)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  throw invalid(`${issue?.path.join('.') ?? 'The body'}: ${issue?.message ?? 'is not valid'}`)
+  return readResource(Given, spelled)
 }
 
 function toDoc(row: ScimGroupRow, members: readonly { readonly id: string; readonly name: string }[] | undefined): Doc {

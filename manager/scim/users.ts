@@ -26,6 +26,7 @@ import { newPassword } from '../users/secrets.ts'
 import { equalityOf, type Filter, fits } from './filter.ts'
 import { type Found, type Wanted } from './list.ts'
 import { type Doc, patched } from './patch.ts'
+import { readResource } from './read-resource.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
 import { type ScimClient } from './tokens.ts'
 
@@ -229,12 +230,7 @@ interface Written {
 const taken = () => new ScimError(409, 'Another account has this userName or address.', 'uniqueness')
 
 /** Reads a resource whose attributes may be spelled in any case. */
-function readUser(body: unknown): Given {
-  const parsed = Given.safeParse(respelled(body))
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  throw invalid(`${issue?.path.join('.') ?? 'The body'}: ${issue?.message ?? 'is not valid'}`)
-}
+const readUser = (body: unknown): Given => readResource(Given, respelled(body))
 
 const NAMES = new Map(
   [...Object.keys(Given.shape), 'formatted', 'familyName', 'givenName', 'middleName', 'value', 'type', 'primary'].map(
