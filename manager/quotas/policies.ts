@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   AppError,
   because,
@@ -131,7 +132,7 @@ function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {
     max_folder_bytes: change.maxFolderBytes,
     max_folder_files: change.maxFolderFiles,
   }
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  return defined(settings)
 }
 
 function toPolicy(row: CountedPolicyRow): ResourcePolicy {

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   type AuthOptions,
   because,
@@ -23,8 +24,7 @@ export function applyChange(
   settings: StoredSettings,
   { smtpPassword: _, ...change }: SystemSettingsChange,
 ): StoredSettings {
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
-  return { ...settings, ...given }
+  return { ...settings, ...defined(change) }
 }
 
 /** The settings that contradict each other; undefined if none do. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defined } from '#base/defined'
 import { type ApiClient, AppError, type FolderMountSpec, type SessionSpec } from '#manager/contract'
 import { readSlots } from './amounts.ts'
 import { findKeypair } from './find.ts'
@@ -85,7 +86,7 @@ export async function toSessionSpec(api: ApiClient, input: LaunchInput): Promise
     kind,
     resources: readSlots(config.resources),
     environ: config.environ,
-    ...given({
+    ...defined({
       name: input.name ?? input.clientSessionToken,
       shmem: config.resource_opts.shmem,
       startupCommand: startupCommand === '' ? undefined : startupCommand,
@@ -107,10 +108,6 @@ export async function toSessionSpec(api: ApiClient, input: LaunchInput): Promise
 
 function refuse(field: string, isThere: boolean): void {
   if (isThere) throw new AppError('bad_request', { why: `${field}: Berth has no counterpart. Launch without it.` })
-}
-
-function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
 function readKind(type: string): 'interactive' | 'batch' {

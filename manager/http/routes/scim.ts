@@ -29,7 +29,7 @@ const JSON_PARTS = 40_000
  *
  * Threat model: that of `server.ts`: Host and Origin are checked before this runs, and bodies are small. It takes tokens of SCIM only, read
  * at each request, before the body, from the Authorization header: sign-ins, cookies and keypairs are nothing here, so that no page of a browser can call it.
- * What a client sends reaches the account only through the rules of `manager/scim/`. Tokens and bodies are never logged.
+ * Bodies of clients reach accounts only through the rules of `manager/scim/`. Tokens and bodies are never logged.
  */
 export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint): void {
   const { tokens, users, groups, baseUrl, log } = endpoint

@@ -184,7 +184,7 @@ test('a right that was raised meanwhile is named as what was shared meanwhile is
     body,
   })
   await share(inside, 'use')
-  // Whoever administers the account goes on reading the log of this session.
+  // Administrators of the account still read the log of this session.
   await inside.updateSession({ params: { id: items[0]?.id ?? '' }, body: { adminsMayRead: true } })
   await help(id)
   expect(await left(await signIn(email, OWN))).toContain(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defined } from '#base/defined'
 import { AppError, GroupId, isAppError, AccessKey, type UserChange, UserId } from '#manager/contract'
 import { readSlots } from '../amounts.ts'
 import { findUser } from '../find.ts'
@@ -59,7 +60,7 @@ export const MUTATIONS = {
         name: given.full_name || given.username || email,
         password: given.password ?? '',
         role: roleOf(given.role ?? 'user'),
-        ...only({
+        ...defined({
           domain: given.domain_name,
           groups: given.group_ids,
           description: given.description,
@@ -74,7 +75,7 @@ export const MUTATIONS = {
     const given = parseInput(UserProps, props)
     const { id } = await findUser(api, email)
     const active = given.is_active ?? (given.status === undefined ? undefined : given.status.toLowerCase() === 'active')
-    const body: UserChange = only({
+    const body: UserChange = defined({
       name: given.full_name ?? given.username,
       password: given.password,
       role: given.role === undefined ? undefined : roleOf(given.role),
@@ -97,14 +98,18 @@ export const MUTATIONS = {
   create_keypair: answered(async ({ user_id, props }: WithProps & { user_id: string }, { calls: { api } }) => {
     const given = parseInput(KeypairProps, props)
     const { id, role } = await findUser(api, user_id)
-    const body = only({ resourcePolicy: given.resource_policy, rateLimit: given.rate_limit })
+    const body = defined({ resourcePolicy: given.resource_policy, rateLimit: given.rate_limit })
     const keypair = await api.createUserKeypair({ params: { id }, body })
     const msg = `${user_id} has to accept the keypair, and gets its secret key then: berth keypair accept ${keypair.accessKey}`
     return { msg, keypair: tellKeypair(keypair, { isAdmin: role !== 'user' }) }
   }),
   modify_keypair: answered(async ({ access_key, props }: WithProps & { access_key: string }, { calls: { api } }) => {
     const given = parseInput(KeypairProps, props)
-    const body = only({ active: given.is_active, resourcePolicy: given.resource_policy, rateLimit: given.rate_limit })
+    const body = defined({
+      active: given.is_active,
+      resourcePolicy: given.resource_policy,
+      rateLimit: given.rate_limit,
+    })
     await api.updateKeypair({ params: { accessKey: keyOf(access_key) }, body })
     return {}
   }),
@@ -118,7 +123,7 @@ export const MUTATIONS = {
     const group = await api.createGroup({
       body: {
         name,
-        ...only({
+        ...defined({
           domain: given.domain_name,
           description: given.description,
           active: given.is_active,
@@ -136,7 +141,7 @@ export const MUTATIONS = {
       const params = { id: id.data, userId: UserId.parse(user) }
       await (given.user_update_mode === 'remove' ? api.removeGroupMember({ params }) : api.addGroupMember({ params }))
     }
-    const body = only({
+    const body = defined({
       name: given.name,
       description: given.description,
       active: given.is_active,
@@ -187,11 +192,6 @@ function answered<A>(change: Resolver<A>): Resolver<A> {
   }
 }
 
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
-function only<T extends object>(fields: T): Given<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>
-}
-
 function roleOf(text: string) {
   const role = readRole(text)
   if (role) return role
@@ -215,7 +215,7 @@ function limitsOf(text: string | undefined) {
 }
 
 const domainFields = (given: z.output<typeof DomainProps>) =>
-  only({
+  defined({
     description: given.description,
     active: given.is_active,
     limits: limitsOf(given.total_resource_slots),
