@@ -150,6 +150,7 @@ export async function startManager(
       settings,
       notifier,
       logins,
+      longRequests,
       tlsKeyFor: url => certificates.keyFor(url),
       hostBundles,
       tellHost: news => tellHostNews({ store, settings, mailer, events: bus }, news),

@@ -42,7 +42,8 @@ export async function* outputOf(wire: Duplex): AsyncGenerator<Buffer, number, un
   throw new AppError('tunnel_failed', { why: CUT })
 }
 
-const CUT = 'The connection to the session was cut: the session has ended, your right to it has, or the network failed.'
+const CUT =
+  'The connection to the session was cut: the session, your sign-in or your right to the session has ended, or the network failed.'
 
 /** A script whose client has left is killed after this time: it may wait for a file system that hangs. */
 const CLEAN_UP_MS = 2_000

@@ -21,6 +21,8 @@ import { type Store } from '../store/open-store.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
 import { type CommandOnAgent } from '../tunnels/gateway.ts'
 import { type Caller } from '../users/authorize.ts'
+import { type LongRequests } from '../users/long-requests.ts'
+import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { endInput, outputOf, sendInput } from './run-script.ts'
 import { draftName, FILE_EXIT, listScript, readScript, removeDraftScript, stateScript, writeScript } from './scripts.ts'
 
@@ -29,6 +31,7 @@ export interface SessionFilesDeps {
   readonly agents: AgentRequests
   /** Opens the streams of an attached command. */
   readonly openCommand: (at: CommandOnAgent, signal: AbortSignal) => Promise<Duplex>
+  readonly longRequests: Pick<LongRequests, 'watch'>
 }
 
 /** A file as it was when it was looked at. */
@@ -48,8 +51,8 @@ export type ExpectedFile = { readonly etag: string } | 'absent'
  *
  * Threat model: whoever may run commands in a session may do this, and it is done by commands (ADR 106): as the session's user, in its
  * container. So links, mounts, rights and quotas are those of the session, and no path leads out of it. What a session says about its files
- * is data of hostile programs: sizes and names are parsed strictly, a part is as long as was said or the answer breaks off. The right is read
- * at each request, and a right that is withdrawn meanwhile ends the command, as all commands of that person there.
+ * is data of hostile programs: sizes and names are parsed strictly, a part is as long as was said or the answer breaks off. Right and sign-in
+ * are read at each request, once more when its command can be ended, and while it lasts: their end ends the command.
  */
 export interface SessionFiles {
   /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `file_not_found`, `file_kind_refused`, `agent_unreachable` */
@@ -79,30 +82,54 @@ const TRANSFER_MS = 24 * 60 * 60_000
 /** Bytes that a listing may have: names of 255 bytes, and states. */
 const MOST_LISTED_BYTES = 1_024 * 1_024
 
-export function createSessionFiles({ store, agents, openCommand }: SessionFilesDeps): SessionFiles {
+/** For whom a script runs in which session, and until when. */
+interface Place {
+  readonly caller: Caller
+  readonly id: SessionId
+  readonly signal: AbortSignal
+}
+
+export function createSessionFiles({ store, agents, openCommand, longRequests }: SessionFilesDeps): SessionFiles {
   const { db } = store
 
-  /** Starts a script in the main container of a session. */
+  /**
+   * Starts a script in the main container of a session. It ends with the sign-in of its caller, and with the right to the session.
+   *
+   * @param isWatched false: Berth itself removes something, which it does also for a sign-in that has ended
+   */
   async function start(
-    { caller, id, signal }: { caller: Caller; id: SessionId; signal: AbortSignal },
+    { caller, id, signal }: Place,
     command: string[],
-    timeoutMs: number,
+    { timeoutMs, isWatched = true }: { readonly timeoutMs: number; readonly isWatched?: boolean },
   ): Promise<Duplex> {
     const session = await requireEnterable(db, caller, id, 'only_members_run_commands')
     const [kernel] = await listKernels(db, [id])
     if (session.status !== 'RUNNING' || !kernel?.agent_id)
       throw new AppError('session_not_running', { sessionId: id, ...because('session_is', { status: session.status }) })
     const at = { agentId: kernel.agent_id, kernelId: kernel.id, commandId: newId(CommandId) }
-    const { kernelId, commandId } = at
+    const { agentId, kernelId, commandId } = at
     const input = { kernelId, commandId, userId: caller.userId, command, environ: {}, workingDirectory: null }
     const how = { timeoutMs: AGENT_TIMEOUT_MS, patient: true }
-    await agents.request(at.agentId, 'start_command', { ...input, stdin: '', timeoutMs, attached: true }, how)
-    return await openCommand(at, signal)
+    await agents.request(agentId, 'start_command', { ...input, stdin: '', timeoutMs, attached: true }, how)
+    if (!isWatched) return await openCommand(at, signal)
+    const requireStill = async () => {
+      await requireStillSignedIn(db, caller)
+      await requireEnterable(db, caller, id, 'only_members_run_commands')
+    }
+    // A right that was withdrawn in between did not find the script yet.
+    await requireStill().catch(async (error: unknown) => {
+      await agents.request(agentId, 'end_command', { sessionId: id, commandId }, how)
+      throw error
+    })
+    const wire = await openCommand(at, signal)
+    const watched = longRequests.watch(caller, requireStill, () => wire.destroy())
+    wire.once('close', () => watched[Symbol.dispose]())
+    return wire
   }
 
   /** Runs a script that writes little. @throws AppError by its exit code */
-  async function ask(at: Parameters<typeof start>[0], command: string[], path: string): Promise<Buffer> {
-    const wire = await start(at, command, QUICK_MS)
+  async function ask(at: Place, command: string[], path: string, isWatched = true): Promise<Buffer> {
+    const wire = await start(at, command, { timeoutMs: QUICK_MS, isWatched })
     void endInput(wire)
     return await collect(wire, path)
   }
@@ -128,7 +155,9 @@ export function createSessionFiles({ store, agents, openCommand }: SessionFilesD
       return {
         ...state,
         async *read({ start: first, end }) {
-          const wire = await start(at, readScript(inBase64(path), { start: first, end, state: text }), TRANSFER_MS)
+          const wire = await start(at, readScript(inBase64(path), { start: first, end, state: text }), {
+            timeoutMs: TRANSFER_MS,
+          })
           void endInput(wire)
           yield* exactly(outputOf(wire), end - first, path)
         },
@@ -139,13 +168,13 @@ export function createSessionFiles({ store, agents, openCommand }: SessionFilesD
       const draft = draftName(randomBytes(8).toString('hex'))
       // When the client leaves, the script removes its draft. Breaking its stream would kill it before.
       const at = { caller, id, signal: new AbortController().signal }
-      const wire = await start(at, writeScript(inBase64(path), draft, state, length), TRANSFER_MS)
+      const wire = await start(at, writeScript(inBase64(path), draft, state, length), { timeoutMs: TRANSFER_MS })
       let isStalled = false
       void sendInput(wire, bytes, { gone: signal, onStall: () => (isStalled = true) })
       const answer = await collect(wire, path).catch(async (error: unknown) => {
-        // A script that was killed has left its draft. If this fails too, a later write into the directory removes it.
+        // A script that was killed, perhaps at the end of the sign-in, has left its draft. If this fails too, a later write into the directory removes it.
         if (isAppError(error) && error.code === 'tunnel_failed')
-          await ask(at, removeDraftScript(inBase64(path), draft), path).catch(() => undefined)
+          await ask(at, removeDraftScript(inBase64(path), draft), path, false).catch(() => undefined)
         throw isStalled ? new AppError('upload_stalled', because('no_byte_arrived'), { cause: error }) : error
       })
       const { size, modifiedAt, etag } = parseState(String(answer).trimEnd())

@@ -37,6 +37,7 @@ import { createSessionSharing, type SessionSharing } from '../sessions/sharing.t
 import { type Settings } from '../settings/settings.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type Logins } from '../users/logins.ts'
+import { type LongRequests } from '../users/long-requests.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
 import { createUsages } from '../usage/usage.ts'
 import { type ImagesPart } from './images-part.ts'
@@ -58,6 +59,7 @@ export interface SessionHandlersDeps {
   readonly notifier: AccountNotifier
   /** Tells which accounts may have changed. */
   readonly logins: Pick<Logins, 'onChange'>
+  readonly longRequests: Pick<LongRequests, 'watch'>
   /** Called after a resource policy, or its assignment, has changed. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
@@ -89,6 +91,7 @@ export function createSessionHandlers(
     settings,
     notifier,
     logins,
+    longRequests,
     onPoliciesChanged,
     readSetUp,
   }: SessionHandlersDeps,
@@ -166,7 +169,7 @@ export function createSessionHandlers(
     log,
   })
   let openCommand: TunnelGateway['openCommand'] = () => Promise.reject(new AppError('unavailable'))
-  const files = createSessionFiles({ store, agents, openCommand: (...given) => openCommand(...given) })
+  const files = createSessionFiles({ store, agents, openCommand: (...given) => openCommand(...given), longRequests })
   // These promises never reject.
   members.onChanged(userId => void commands.checkRights(userId))
   logins.onChange(userIds => void commands.checkAccounts(userIds))

@@ -16,6 +16,7 @@ import { type TunnelGateway } from '../tunnels/gateway.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type Logins } from '../users/logins.ts'
+import { type LongRequests } from '../users/long-requests.ts'
 import { version } from '../version.ts'
 import { createSessionHandlers, type SessionHandlers } from './session-handlers.ts'
 import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
@@ -30,6 +31,7 @@ export interface SessionsPartDeps extends SessionsCoreDeps {
   readonly notifier: AccountNotifier
   /** Tells which accounts may have changed. */
   readonly logins: Pick<Logins, 'onChange'>
+  readonly longRequests: Pick<LongRequests, 'watch'>
   /** Called after a resource policy has changed, or was assigned to another user. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
@@ -94,6 +96,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     settings: deps.settings,
     notifier: deps.notifier,
     logins: deps.logins,
+    longRequests: deps.longRequests,
     onPoliciesChanged: deps.onPoliciesChanged,
     readSetUp: deps.readSetUp,
   })

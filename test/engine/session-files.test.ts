@@ -4,6 +4,8 @@ import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FileEntry, type SessionFilePage, type SessionId } from '#manager/contract'
 import { type Berth, type BerthUser, startBerth } from '../fixtures/berth.ts'
+import { heldRequest } from '../fixtures/held-request.ts'
+import { slowReader } from '../fixtures/slow-reader.ts'
 
 /** Files of a running session by the API, in a real container. */
 const stack = new AsyncDisposableStack()
@@ -180,3 +182,32 @@ test('what a path leads to is decided in the session: links end there, and its u
   const admin = (await berth.api()).listSessionFiles({ params: { id } })
   await expect(admin).rejects.toMatchObject({ code: 'forbidden' })
 })
+
+test('a transfer ends with the sign-in that began it, and leaves no file', async () => {
+  const signIn = async () => {
+    const { email, password } = owner
+    const { token: bearer } = await owner.api.login({ body: { email, password, kind: 'token' } })
+    const headers = { authorization: `Bearer ${bearer}` }
+    const signOut = async () => (await fetch(`${berth.url}/api/v1/auth/logout`, { method: 'POST', headers })).status
+    return { headers, signOut }
+  }
+  await shell('head -c 64M /dev/zero > slow.bin')
+  const [writer, reader] = [await signIn(), await signIn()]
+  using write = heldRequest(berth.url + content('late.bin'), {
+    method: 'PUT',
+    headers: { ...writer.headers, 'content-type': 'application/octet-stream', 'if-none-match': '*' },
+    length: 4,
+  })
+  await write.begun
+  write.send('lat')
+  using read = slowReader(berth.url + content('slow.bin'), { headers: reader.headers })
+  expect(await read.begun).toMatch(/^HTTP\/1.1 200/)
+  const drafts = async () => (await shell('ls -A | grep -cE "berth-put-[0-9a-f]{16}$"')).stdout
+  await expect.poll(drafts, { timeout: 15_000 }).toBe('1\n')
+  expect(await Promise.all([writer.signOut(), reader.signOut()])).toEqual([204, 204])
+  await expect.poll(drafts, { timeout: 20_000 }).toBe('0\n')
+  write.send('e')
+  expect([0, 502]).toContain((await write.answer).status)
+  expect((await read.readOn(5)).isCut).toBe(true)
+  expect(await codeOf(await call('GET', content('late.bin')))).toEqual([404, 'file_not_found'])
+}, 120_000)

@@ -11,8 +11,8 @@ type SessionFileRoutes = 'listSessionFiles' | 'readSessionFile' | 'writeSessionF
 
 /** Longest path in the audit log. */
 const MOST_TOLD = 300
-/** The agent ends what the person may read no longer, and with it the answer. */
-const BY_AGENT = { heavy: { turn: () => Promise.resolve() }, watch: () => ({ [Symbol.dispose]: () => undefined }) }
+/** The script ends with the sign-in and the right of its caller (`session-files.ts`), and with it the answer. */
+const BY_SCRIPT = { heavy: { turn: () => Promise.resolve() }, watch: () => ({ [Symbol.dispose]: () => undefined }) }
 
 export function createSessionFileRoutes(files: SessionFiles): Pick<Handlers, SessionFileRoutes> {
   return {
@@ -48,7 +48,7 @@ export function createSessionFileRoutes(files: SessionFiles): Pick<Handlers, Ses
       }
       const status = range ? 206 : 200
       const bytes = file.read({ start, end })
-      await sendBytes(request, reply, { status, headers: sent, bytes, ...BY_AGENT })
+      await sendBytes(request, reply, { status, headers: sent, bytes, ...BY_SCRIPT })
       return ''
     },
 
