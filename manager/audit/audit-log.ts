@@ -6,10 +6,10 @@ import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { requireStillAuthorized } from '../users/still-authorized.ts'
 import { auditCsv, auditCsvHeader } from './audit-csv.ts'
-import { withoutPrivateCommands } from './private-commands.ts'
+import { withoutPrivateDeeds } from './private-deeds.ts'
 import { withoutPrivatePaths } from './private-paths.ts'
 
-/** Read access to the audit log. A superadmin sees all of it; a domain admin sees actions in the domain, without names of private files and without commands that the owner of a session keeps. */
+/** Read access to the audit log. A superadmin sees all of it; a domain admin sees actions in the domain, without names of private files and without commands and files of sessions that their owners keep. */
 export interface AuditLog {
   list(
     caller: Caller,
@@ -26,7 +26,7 @@ export function createAuditLog(db: Db): AuditLog {
     const targets = rows.flatMap(({ target }) => target ?? [])
     const names = await targetNames(db, targets, domainOf(caller).domain)
     const entries = rows.map(row => toEntry(row, (row.target !== null && names.get(row.target)) || null))
-    return withoutPrivateCommands(db, caller, await withoutPrivatePaths(db, caller, entries))
+    return withoutPrivateDeeds(db, caller, await withoutPrivatePaths(db, caller, entries))
   }
   return {
     async list(caller, { limit, cursor, sort, ...filter }) {

@@ -211,3 +211,21 @@ test('a transfer ends with the sign-in that began it, and leaves no file', async
   expect((await read.readOn(5)).isCut).toBe(true)
   expect(await codeOf(await call('GET', content('late.bin')))).toEqual([404, 'file_not_found'])
 }, 120_000)
+
+test('an admin of the domain reads no names of files of sessions in the audit log', async () => {
+  expect((await put('application-for-another-job.txt', 'x')).status).toBe(200)
+  const admin = await berth.api()
+  const [email, password] = ['lead@example.org', 'Secret!1234']
+  await admin.createUser({ body: { mustChangePassword: false, email, name: 'Lead', password, role: 'domain_admin' } })
+  const { token: bearer } = await admin.login({ body: { email, password, kind: 'token' } })
+  const seen = async (by: string | null) => {
+    const reply = await fetch(`${berth.url}/api/v1/audit-log?target=session:${id}&action=writeSessionFile`, {
+      headers: { authorization: `Bearer ${by}` },
+    })
+    return ((await reply.json()) as { items: { detail: { path?: string } }[] }).items[0]?.detail.path
+  }
+  expect(await seen(bearer)).toBeUndefined()
+  expect((await admin.listAuditLog({ query: { target: `session:${id}`, limit: 1 } })).items[0]?.detail.path).toBe(
+    'application-for-another-job.txt',
+  )
+})
