@@ -1,7 +1,8 @@
 import { type AgentId } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { listLinkedElsewhere, listUnlinked, saveAgentLinks } from '../store/operation/managers.ts'
+import { changeAgentLinks, listLinkedElsewhere, listUnlinked, replaceAgentLinks } from '../store/operation/managers.ts'
 import { type Db } from '../store/schema.ts'
+import { together } from '../store/together.ts'
 import { type Peers } from './peers.ts'
 
 /** Tracks which manager has a control connection to which agent. An agent is lost only when no manager has one. */
@@ -23,6 +24,8 @@ export interface SyncedLinks extends AgentLinks, AsyncDisposable {
   sync(): Promise<void>
   /** Call when the database has deleted this manager's row and its links: all links must be written again. */
   forgotten(): void
+  /** Compares with the number of this manager's links in the database: after a failover, some may be missing. */
+  counted(inDatabase: number): void
 }
 
 export interface AgentLinksDeps {
@@ -35,27 +38,37 @@ export interface AgentLinksDeps {
 
 export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLinksDeps): SyncedLinks {
   const own = new Map<AgentId, string | null>()
+  /** Agents whose links differ from those in the database. With a thousand agents, writing all links for each change would be quadratic. */
+  const different = new Set<AgentId>()
+  /** Whether the database has none of the links, or nobody knows which. */
+  let isForgotten = false
   const listeners: ((agentId: AgentId) => void)[] = []
   const changed = peers.topic<null>('links')
   let elsewhere: ReadonlySet<AgentId> = new Set()
   let unlinkedSince = new Map<AgentId, number>()
-  let dirty = false
   let work: Promise<void> = Promise.resolve()
-  let scheduled = false
+  let isWriteDue = false
+  let isCheckDue = false
 
   async function write(): Promise<void> {
-    if (!dirty) return
-    dirty = false
+    if (!isForgotten && different.size === 0) return
+    const ids = [...different]
+    different.clear()
+    const isWhole = isForgotten
+    isForgotten = false
     try {
-      await saveAgentLinks(db, processId, own)
+      if (isWhole) await replaceAgentLinks(db, processId, own)
+      else await changeAgentLinks(db, processId, new Map(ids.map(id => [id, own.get(id)])))
     } catch (error) {
-      dirty = true
+      isForgotten ||= isWhole
+      for (const id of ids) different.add(id)
       throw error
     }
     changed.tell(null)
   }
 
   async function check(): Promise<void> {
+    isCheckDue = false
     elsewhere = new Set(await listLinkedElsewhere(db, processId))
     const now = performance.now()
     const unlinked = (await listUnlinked(db)).filter(id => !own.has(id))
@@ -68,30 +81,38 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
     work = work.then(what).catch((error: unknown) => log.warn({ err: error }, 'links to agents could not be written'))
     return work
   }
-  function soon(): void {
-    dirty = true
-    if (scheduled) return
-    scheduled = true
+  function isDifferent(agentId: AgentId): void {
+    different.add(agentId)
+    if (isWriteDue) return
+    isWriteDue = true
     void run(() => {
-      scheduled = false
+      isWriteDue = false
       return write()
     })
   }
-  changed.on(() => void run(check))
+  changed.on(() => {
+    // A check that has not begun sees this change too.
+    if (isCheckDue) return
+    isCheckDue = true
+    void run(check)
+  })
+  /** All agents of a manager whose network fails are asked about at once. */
+  const findElsewhere = together(async (ids: readonly AgentId[]) => {
+    await run(write)
+    const found = new Set(await listLinkedElsewhere(db, processId, ids))
+    elsewhere = elsewhere.difference(new Set(ids)).union(found)
+    return ids.map(id => found.has(id))
+  })
 
   return {
     add(agentId, via) {
       own.set(agentId, via)
-      soon()
+      isDifferent(agentId)
     },
     remove(agentId) {
-      if (own.delete(agentId)) soon()
+      if (own.delete(agentId)) isDifferent(agentId)
     },
-    async isElsewhere(agentId) {
-      await run(write)
-      elsewhere = new Set(await listLinkedElsewhere(db, processId))
-      return elsewhere.has(agentId)
-    },
+    isElsewhere: findElsewhere,
     wasElsewhere: agentId => elsewhere.has(agentId),
     onUnlinked: listener => void listeners.push(listener),
     sync: () =>
@@ -100,7 +121,10 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
         await check()
       }),
     forgotten() {
-      dirty = true
+      isForgotten = true
+    },
+    counted(inDatabase) {
+      if (inDatabase !== own.size) isForgotten = true
     },
     async [Symbol.asyncDispose]() {
       await work

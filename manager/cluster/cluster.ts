@@ -136,7 +136,9 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     for (const { id, url } of gone) await remove(id, url)
     see(rows.filter(row => !gone.includes(row)).map(({ id, url }) => ({ id, url })))
     await links.sync()
-    warnings = judgeManagers(await withLinks(rows.filter(row => !gone.includes(row))))
+    const described = await withLinks(rows.filter(row => !gone.includes(row)))
+    links.counted(described.find(({ self }) => self)?.agents ?? 0)
+    warnings = judgeManagers(described)
   }
 
   async function withLinks(rows: readonly ManagerRow[]): Promise<Omit<ManagerOverview, 'jobs'>[]> {

@@ -107,29 +107,48 @@ export async function endSessionsNamed(db: Db, applicationName: string): Promise
 }
 
 /** Replaces the list of this manager's control connections. `links`: per agent the relaying manager, null if direct. */
-export async function saveAgentLinks(
+export async function replaceAgentLinks(
   db: Db,
   managerId: string,
   links: ReadonlyMap<AgentId, string | null>,
 ): Promise<void> {
-  const ids = [...links.keys()]
   await sql`
-    delete from agent_links where manager_id = ${managerId} and agent_id <> all(${ids}::uuid[])`.execute(db)
+    delete from agent_links where manager_id = ${managerId} and agent_id <> all(${[...links.keys()]}::uuid[])`.execute(
+    db,
+  )
+  await writeLinks(db, managerId, links)
+}
+
+/** Writes the control connections of this manager to some agents: per agent the relaying manager, null if direct, undefined without one. */
+export async function changeAgentLinks(
+  db: Db,
+  managerId: string,
+  changes: ReadonlyMap<AgentId, string | null | undefined>,
+): Promise<void> {
+  const ended = [...changes].flatMap(([id, via]) => (via === undefined ? [id] : []))
+  if (ended.length > 0)
+    await sql`delete from agent_links where manager_id = ${managerId} and agent_id = any(${ended}::uuid[])`.execute(db)
+  const links = new Map([...changes].flatMap(([id, via]) => (via === undefined ? [] : [[id, via] as const])))
+  if (links.size > 0) await writeLinks(db, managerId, links)
+}
+
+async function writeLinks(db: Db, managerId: string, links: ReadonlyMap<AgentId, string | null>): Promise<void> {
   await sql`
     insert into agent_links (agent_id, manager_id, via)
-    select a.id, m.id, l.via from unnest(${ids}::uuid[], ${[...links.values()]}::uuid[]) as l (id, via)
+    select a.id, m.id, l.via from unnest(${[...links.keys()]}::uuid[], ${[...links.values()]}::uuid[]) as l (id, via)
     join agents a on a.id = l.id join managers m on m.id = ${managerId}
     on conflict (agent_id, manager_id) do update set via = excluded.via, since = now()
     where agent_links.via is distinct from excluded.via`.execute(db)
 }
 
-/** Agents that have a control connection to a manager other than this one. */
-export async function listLinkedElsewhere(db: Db, managerId: string): Promise<AgentId[]> {
+/** Agents that have a control connection to a manager other than this one. @param ids all agents if left out */
+export async function listLinkedElsewhere(db: Db, managerId: string, ids?: readonly AgentId[]): Promise<AgentId[]> {
   const rows = await db
     .selectFrom('agent_links')
     .select('agent_id')
     .distinct()
     .where('manager_id', '<>', managerId)
+    .$if(ids !== undefined, query => query.where('agent_id', '=', sql<AgentId>`any(${ids}::uuid[])`))
     .execute()
   return rows.map(row => row.agent_id)
 }
