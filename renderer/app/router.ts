@@ -11,6 +11,8 @@ declare module 'vue-router' {
     readonly open?: boolean
     /** Fills the window: no rail, no top bar. */
     readonly bare?: boolean
+    /** A component that belongs to one address: another address, also in the same tab, makes it anew. */
+    readonly perAddress?: boolean
     /** Title of the browser tab; a page may set a more precise one. */
     readonly title?: PageTitle | (() => string)
     /** The lowest role that may use the page; administration only. */
@@ -131,7 +133,7 @@ const routes: RouteRecordRaw[] = [
     name: 'terminal',
     component: () => import('../features/terminal/TerminalPage.vue'),
     props: ({ params: { id }, query: { kernel } }) => ({ id, kernel: typeof kernel === 'string' ? kernel : undefined }),
-    meta: { bare: true, title: 'terminal' },
+    meta: { bare: true, perAddress: true, title: 'terminal' },
   },
   {
     path: '/admin/:path(.*)*',

@@ -214,6 +214,25 @@ async function goToTerminal(page: Page, id: string): Promise<void> {
   await page.goto(`${page.url().split('#')[0] ?? ''}#/terminal/${id}`)
 }
 
+test('another container in the address of an open terminal is connected instead of the first', async () => {
+  await using console = await open('/sessions')
+  const { page, context } = console
+  const connected = new Map<string, boolean>()
+  await context.routeWebSocket(/\/terminal\?/, ws => {
+    const kernel = new URL(ws.url()).searchParams.get('kernel') ?? 'main'
+    connected.set(kernel, true)
+    ws.onClose(() => void connected.set(kernel, false))
+    ws.onMessage(message => typeof message !== 'string' && ws.send(message))
+    ws.send(Buffer.from(`this is ${kernel}\r\n`))
+  })
+  await goToTerminal(page, SESSION.id)
+  await page.locator('.xterm-rows', { hasText: 'this is main' }).waitFor()
+  await page.goto(`${page.url()}?kernel=sub1`)
+  await page.locator('.xterm-rows', { hasText: 'this is sub1' }).waitFor()
+  await page.getByRole('heading', { name: `${SESSION.name} · sub1` }).waitFor()
+  expect(Object.fromEntries(connected)).toEqual({ main: false, sub1: true })
+})
+
 test('a terminal shows the output of its shell', async () => {
   await using console = await open('/sessions')
   const { page, context } = console
