@@ -20,6 +20,7 @@ import {
   sayFormErrorsPlainly,
 } from '#manager/contract'
 import { hangUp } from '#base/hang-up'
+import { parserFault } from '#base/parser-fault'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
@@ -359,7 +360,7 @@ const TOO_SLOW = 'The request took too long.'
 function parserError(error: { code?: string }): AppError {
   if (error.code === 'HPE_HEADER_OVERFLOW') return new AppError('bad_request', { why: 'The headers are too large.' })
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new AppError('bad_request', { why: TOO_SLOW })
-  return new AppError('bad_request', { why: 'The request is not valid HTTP.' })
+  return new AppError('bad_request', { why: parserFault(error.code) })
 }
 
 function refuse(socket: Duplex, error: AppError): void {

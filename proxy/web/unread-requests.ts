@@ -1,4 +1,5 @@
 import { type Server } from 'node:http'
+import { parserFault } from '#base/parser-fault'
 import { AppError, toProblem } from '#manager/contract'
 import { answerUnread } from '../http/unread-requests.ts'
 import { longHeadPage } from './long-heads.ts'
@@ -14,7 +15,7 @@ export function answerUnreadRequests(server: Server): void {
 
 function problem(code: string | undefined): string {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return head('408 Request Timeout', OWN, 'text/plain', 0)
-  const body = JSON.stringify(toProblem(new AppError('bad_request', { why: 'The request is not valid HTTP.' })))
+  const body = JSON.stringify(toProblem(new AppError('bad_request', { why: parserFault(code) })))
   return head('400 Bad Request', OWN, 'application/problem+json', body.length) + body
 }
 

@@ -209,6 +209,9 @@ describe('malformed requests', () => {
     expect(wrong.json).toMatchObject({ code: 'method_not_allowed', status: 405 })
     expect(wrong.headers.allow).toBe('POST')
     expect(await rawBytes(manager.url, 'BREW / HTTP/1.1\r\nhost: x\r\n\r\n')).toContain('"code":"bad_request"')
+    expect(await rawBytes(manager.url, 'GET /한글 HTTP/1.1\r\nhost: x\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 400 [^]*"code":"bad_request"[^]*percent-encoded/,
+    )
     expect(await rawBytes(manager.url, 'hello\r\n\r\n')).toContain('application/problem+json')
   })
 

@@ -7,6 +7,7 @@ import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { defined } from '#base/defined'
 import { startTestManager } from '../../fixtures/manager.ts'
+import { rawBytes } from '../../fixtures/raw-http.ts'
 import { ask, signedIn, signInCookie, startWebConsole, type WebConsoleOptions } from '../../fixtures/web-console.ts'
 
 let stack = new AsyncDisposableStack()
@@ -271,6 +272,13 @@ test('a reverse proxy that changes the Host field is reported as such', async ()
   const headers = { origin: 'https://berth.example.org', 'sec-fetch-site': 'same-origin' }
   const answer = await ask(web.port, '/api/v1/echo', { method: 'POST', headers })
   expect(JSON.parse(answer.body)).toMatchObject({ code: 'foreign_origin', detail: /changes the Host field/ })
+})
+
+test('a raw address is refused with what to do', async () => {
+  const { web, host } = await setUp()
+  expect(await rawBytes(`http://127.0.0.1:${web.port}`, `GET /한글 HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).toMatch(
+    /^HTTP\/1\.1 400 [^]*"code":"bad_request"[^]*percent-encoded/,
+  )
 })
 
 test('the console stops at once although clients keep idle and upgraded connections', async () => {
