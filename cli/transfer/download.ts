@@ -4,6 +4,7 @@ import { lstat, mkdir, open, rename, utimes } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { Writable } from 'node:stream'
 import { releaseBytes } from '#base/release-bytes'
+import { isNameOfDevice } from '#base/windows-names'
 import { AppError, fileContentAddress, type FolderId } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
 import { below, type LocalPath, shownPath } from './local-path.ts'
@@ -163,7 +164,5 @@ export async function makeLocalDirectory(top: LocalPath, parts: readonly string[
 export function isSafeName(name: string): boolean {
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) return false
   // Windows: other separators, drives and streams, and names of devices.
-  return (
-    process.platform !== 'win32' || !(/[\\:*?"<>|]/.test(name) || /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(name))
-  )
+  return process.platform !== 'win32' || !(/[\\:*?"<>|]/.test(name) || isNameOfDevice(name))
 }

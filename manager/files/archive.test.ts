@@ -119,6 +119,34 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
+test('names that another computer takes for each other, or for a device, stay apart in an archive, which says so', async () => {
+  for (const directory of ['data/Run', 'data/run', 'other']) await mkdir(join(path, directory), { recursive: true })
+  const files = ['data/Run/log', 'data/run/log', 'data/README', 'data/readme', 'data/aux.txt', 'other/README']
+  for (const file of files) await writeFile(join(path, file), file)
+  const found = new Map<string, string>()
+  for await (const entry of entriesOf(top, { paths: ['data', 'data/README', 'other/README'], name: 'x', signal })) {
+    let text = ''
+    for await (const bytes of entry.bytes) text += Buffer.from(bytes).toString()
+    found.set(entry.path, text)
+  }
+  const { 'LEFT-OUT.txt': note = '', ...entries } = Object.fromEntries(found)
+  const inData = files.slice(0, 5).toSorted()
+  expect(Object.values(entries).filter(Boolean).toSorted()).toEqual(
+    [...inData, 'data/README', 'other/README'].toSorted(),
+  )
+  for (const [at, content] of Object.entries(entries).filter(([at]) => at.startsWith('data/') && !at.endsWith('/')))
+    expect(decodeURIComponent(at)).toBe(content)
+  const keys = Object.keys(entries)
+  expect(new Set(keys.map(key => key.toLowerCase())).size).toBe(keys.length)
+  expect(entries).toMatchObject({
+    'data/%61ux.txt': 'data/aux.txt',
+    README: 'data/README',
+    'README (1)': 'other/README',
+  })
+  for (const at of keys.filter(key => /%(?!.*[/])|\(1\)/.test(key) && !key.endsWith('/')))
+    expect(note).toContain(`\n${at}\n`)
+})
+
 test('links are in an archive as what they lead to in the folder; it says which are not', async () => {
   await mkdir(join(path, 'hub/blobs'), { recursive: true })
   await mkdir(join(path, 'hub/snapshots'))

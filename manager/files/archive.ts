@@ -1,11 +1,11 @@
 import { AppError, because, type FileKind, isAppError } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { chunksOf } from './content.ts'
-import { archivedName } from './archived-name.ts'
+import { archivedName, ArchivedPaths } from './archived-name.ts'
 import { isHoles } from '../storage/file-state.ts'
 import { followingLinks, realPathOf } from '../storage/real-path.ts'
 import { entryAt, type Target } from './link-targets.ts'
-import { nameOfPath, openPlace } from './places.ts'
+import { nameOfPath, numbered, openPlace } from './places.ts'
 import { MOST_LEVELS, passOver } from './walk.ts'
 import { type LinkWalk, walkLinks } from './walk-links.ts'
 import { type ZipEntry } from './zip.ts'
@@ -101,7 +101,7 @@ interface LeftOut {
   readonly holes: string[]
   /** Files that got shorter while they were sent. */
   readonly shorter: string[]
-  /** Entries whose name is not allowed in an archive; their paths in the archive. */
+  /** Entries that have another name in the archive; their paths there. */
   readonly renamed: string[]
 }
 
@@ -110,28 +110,46 @@ async function* allEntries(
   { paths, name, signal, leftOut }: Omit<ArchiveSpec, 'limits'> & { leftOut: LeftOut },
 ): AsyncGenerator<ZipEntry, void, undefined> {
   const walked: string[] = []
+  const inArchive = new ArchivedPaths()
+  const chosen = new Map<string, string>()
   for (const path of paths) {
-    const shown = path === '' ? name : nameOfPath(path)
-    if (archivedName(shown) !== shown) leftOut.renamed.push(archivedName(shown))
+    const own = path === '' ? name : nameOfPath(path)
+    const shown = nameAmong(chosen, path, own)
+    const at = inArchive.of(shown)
+    if (at !== own) leftOut.renamed.push(at)
     const { kind, real } = await namedEntry(top, path)
     if (kind === 'file') {
       await using place = await openPlace(top, real)
-      yield* fileEntry(place.directory, place.name, archivedName(shown), leftOut)
-    } else if (kind === 'directory')
-      yield* directoryEntries({ top, signal, walked, leftOut }, real, archivedName(shown))
+      yield* fileEntry(place.directory, place.name, at, leftOut)
+    } else if (kind === 'directory') yield* directoryEntries({ top, signal, walked, leftOut, inArchive }, real, shown)
   }
 }
 
-/** @param real path of the directory in the folder @param path its path in the archive */
+/** Name of a chosen entry among those before it: two of different directories may have the same one. @param chosen paths, by names that are taken */
+function nameAmong(chosen: Map<string, string>, path: string, name: string): string {
+  for (let number = 0; ; number++) {
+    const tried = number === 0 ? name : numbered(name, number)
+    if ((chosen.get(tried) ?? path) !== path) continue
+    chosen.set(tried, path)
+    return tried
+  }
+}
+
+interface DirectoryRules extends Pick<LinkWalk, 'top' | 'signal' | 'walked'> {
+  readonly leftOut: LeftOut
+  readonly inArchive: ArchivedPaths
+}
+
+/** @param real path of the directory in the folder @param name its own in the archive, as in the folder */
 async function* directoryEntries(
-  { leftOut, ...rules }: Pick<LinkWalk, 'top' | 'signal' | 'walked'> & { readonly leftOut: LeftOut },
+  { leftOut, inArchive: paths, ...rules }: DirectoryRules,
   real: string,
-  path: string,
+  name: string,
 ): AsyncGenerator<ZipEntry, void, undefined> {
-  const inArchive = (below: string) => `${path}/${safePath(below)}`
+  const inArchive = (below: string) => paths.of(`${name}/${below}`)
   {
     await using directory = await rules.top.walk(real)
-    yield await directoryEntry(directory, path)
+    yield await directoryEntry(directory, paths.of(name))
   }
   const walk = {
     ...rules,
@@ -143,8 +161,7 @@ async function* directoryEntries(
   }
   for await (const found of walkLinks(walk, real)) {
     const at = inArchive(found.path)
-    const name = nameOfPath(found.path)
-    if (archivedName(name) !== name) leftOut.renamed.push(at)
+    if (nameOfPath(at) !== nameOfPath(found.path)) leftOut.renamed.push(at)
     if (found.kind === 'file') yield* fileEntry(found.directory, found.name, at, leftOut)
     if (found.kind === 'other') leftOut.special.push(at)
     if (found.kind !== 'directory') continue
@@ -231,7 +248,7 @@ function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: Left
     ),
     ...named(
       renamed,
-      'These names have characters that not every computer takes. They are in this archive with "%" and two hexadecimal digits for each byte of these.',
+      'Not every computer takes these names, or tells them from others by the case of letters or their Unicode form. They are in this archive with "%" and two hexadecimal digits for each byte that is in question, and of equal names of several directories all but one with a number.',
     ),
   ].slice(0, -1)
   const bytes = Buffer.from(`${lines.join('\n')}\n`)
