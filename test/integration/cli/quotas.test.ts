@@ -210,7 +210,7 @@ test('sessions begin with the defaults of their image where the command line say
   expect(await berth([...create, '--defaults', '--template', 'x'])).toMatchObject({ code: 2 })
 })
 
-test('dotfiles and the start-up script come from files and standard input, and are printed byte by byte', async () => {
+test('dotfiles and the start-up script come from files and standard input, and are printed byte by byte, with plain line breaks', async () => {
   const text = "PS1='\\u001b[1m$ '\nalias ll='ls -l'\n"
   expect(await berth(['dotfile', 'put', '.bashrc'], text)).toMatchObject({ code: 0 })
   expect((await berth(['dotfile', 'get', '.bashrc'])).out).toBe(text)
@@ -237,6 +237,9 @@ test('dotfiles and the start-up script come from files and standard input, and a
 
   expect(await berth(['startup-script', 'set'], 'pip install rich\n')).toMatchObject({ code: 0 })
   expect((await berth(['startup-script', 'show'])).out).toBe('pip install rich\n')
+  // Shells take a line break of Windows for a part of the command.
+  await berth(['startup-script', 'set'], 'set -e\r\nif true; then\r\n echo x\r\nfi\r\n')
+  expect((await berth(['startup-script', 'show'])).out).toBe('set -e\nif true; then\n echo x\nfi\n')
   expect(await berth(['startup-script', 'set'], ' \n')).toMatchObject({ code: 2 })
   await berth(['startup-script', 'rm'])
   expect((await berth(['startup-script', 'show'])).out).toBe('')
