@@ -13,7 +13,7 @@ import { descriptorLimit } from './descriptors.ts'
 import { type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { requireFreePort, startCompatAdapter } from './http/compat/adapter.ts'
-import { consoleAddress, createOriginRules } from './http/origin.ts'
+import { consoleAddress, createOriginRules, isReachedAs } from './http/origin.ts'
 import { type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { type DepartureTimings } from './sso/directory/departures.ts'
@@ -101,6 +101,7 @@ export async function startManager(
       events: bus,
       peers: cluster.peers,
       consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
+      isReachedAs: (request, host) => isReachedAs(request, rules, host),
       onLimitsChanged: () => sessions.limitsChanged(),
       onFolderLimitsChanged: () => folders.quotas.enforceAll(),
       onMembersLeft: userIds => sessions.membersLeft(userIds),

@@ -45,7 +45,7 @@ export function addIdentityCommands(program: Command): void {
       .option('--yes', 'do not ask: whoever signs in at the provider is you'),
   ).action(async (given: string | undefined, { browser, yes = false, json = false, ...flags }: LinkFlags) => {
     if (!yes) requireTerminal(UNASKED)
-    const { api } = await connect()
+    const { api, endpoint } = await connect()
     const { id: provider, name, kind } = await chosenProvider(api, given)
     const output = createOutput(json)
     // Somebody else may have signed in at the provider in that browser: the account would be a way in for them.
@@ -74,7 +74,7 @@ export function addIdentityCommands(program: Command): void {
     const proof = await proofOf(flags)
     const linked = await visitProvider(
       { start: to => api.startLinking({ body: { provider, return: to, ...proof } }), finish },
-      browser && hasBrowser(),
+      { endpoint, browserHere: browser && hasBrowser() },
       text => output.note(text),
     )
     output.data(linked, () => linkedLine(linked))

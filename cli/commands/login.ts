@@ -61,9 +61,7 @@ export function addLoginCommands(program: Command): void {
       const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT, flags.allowHttp)
       if (flags.fingerprint !== undefined) await pin(endpoint, flags.fingerprint)
       const signingIn =
-        flags.sso === undefined
-          ? signInWithPassword(clientOf(endpoint), flags)
-          : signInAtProvider(clientOf(endpoint), flags)
+        flags.sso === undefined ? signInWithPassword(clientOf(endpoint), flags) : signInAtProvider(endpoint, flags)
       const { user, token, expiresAt } = await signingIn.catch((error: unknown) => withFingerprint(endpoint, error))
       if (!token) throw new AppError('internal', { why: 'The manager did not send a token.' })
       const listener = await listenerToRemember(endpoint)
@@ -141,14 +139,15 @@ async function signInWithPassword(api: ApiClient, flags: LoginFlags): Promise<Ro
   )
 }
 
-async function signInAtProvider(api: ApiClient, flags: LoginFlags): Promise<RouteReply<'login'>> {
+async function signInAtProvider(endpoint: string, flags: LoginFlags): Promise<RouteReply<'login'>> {
+  const api = clientOf(endpoint)
   const provider = await chosenProvider(api, typeof flags.sso === 'string' ? flags.sso : undefined)
   if (provider.kind === 'ldap') return await signInAtDirectory(api, provider, flags)
   const output = createOutput(flags.json ?? false)
   const browserHere = flags.browser && hasBrowser()
   return await signInWithBrowser(
     api,
-    { provider: provider.id, browserHere },
+    { endpoint, provider: provider.id, browserHere },
     proof => {
       const body = { ...proof, kind: 'token', label: label() } as const
       return withCode(code => api.finishSso({ body: { ...body, ...code } }), flags.totp)

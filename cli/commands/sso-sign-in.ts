@@ -1,9 +1,11 @@
 import { createInterface } from 'node:readline/promises'
-import { type ApiClient, AppError, type AuthOptions, isAppError, type SsoReturn } from '#manager/contract'
+import { type ApiClient, AppError, type AuthOptions, codeFor, isAppError, type SsoReturn } from '#manager/contract'
 import { hasDisplay, openBrowser } from '../up/browser.ts'
 import { listenForCodes } from './sso-codes.ts'
 
 export interface SsoRequest {
+  /** Address of the server. */
+  readonly endpoint: string
   /** Undefined: the only provider there is. */
   readonly provider: string | undefined
   /** False: the browser is on another computer, and shows a code to type. */
@@ -24,20 +26,20 @@ export const hasBrowser = (env = process.env) => hasDisplay(env) && env.SSH_CONN
  * browser, which fetches it from our listener: every user of the computer reads the arguments of the program that opens a browser. The listener
  * takes codes from that browser only (`sso-codes.ts`), until one is of this sign-in. Before the browser sends the code, a page of Berth asks, and shows
  * the word that we show: so a person who was led into the sign-in of another user's program sees that it is not theirs. The caller names the
- * account that is signed in.
+ * account that is signed in. A hostile server may have passed the sign-in on to another Berth: what it gets counts at its own place only (`codeFor`).
  *
  * @param finish signs in; called again with another code where it throws `sso_expired`
  * @throws AppError as the manager's `startSso`, as `finish`, `bad_request`, `sso_expired` where nobody came back
  */
 export async function signInWithBrowser<T>(
   api: ApiClient,
-  { provider, browserHere }: SsoRequest,
+  { endpoint, provider, browserHere }: SsoRequest,
   finish: (proof: SsoProof) => Promise<T>,
   tell: (text: string) => void,
 ): Promise<T> {
   const id = provider ?? (await onlyProvider(api)).id
   const start = (to: SsoReturn) => api.startSso({ body: { provider: id, return: to } })
-  return visitProvider({ start, finish }, browserHere, tell)
+  return visitProvider({ start, finish }, { endpoint, browserHere }, tell)
 }
 
 /** The steps before and after the person's visit. */
@@ -54,17 +56,18 @@ interface Visit<T> {
  */
 export async function visitProvider<T>(
   { start, finish }: Visit<T>,
-  browserHere: boolean,
+  { endpoint, browserHere }: Pick<SsoRequest, 'endpoint' | 'browserHere'>,
   tell: (text: string) => void,
 ): Promise<T> {
+  const { host: at } = new URL(endpoint)
   if (!browserHere) {
-    const { url, secret } = await start({ to: 'code' })
+    const { url, secret } = await start({ to: 'code', at })
     tell(`Open this address in a browser:\n\n  ${url}\n\nSign in there, then enter the code that the page shows.`)
-    return finish({ secret, code: await readCode() })
+    return finish({ secret, code: await codeFor(await readCode(), at) })
   }
   const codes = await listenForCodes()
   try {
-    const started = await start({ to: 'loopback', port: codes.port })
+    const started = await start({ to: 'loopback', port: codes.port, at })
     const leftMs = Math.max(0, new Date(started.expiresAt).getTime() - Date.now())
     const address = codes.leadTo(started.url, leftMs)
     tell(
@@ -76,7 +79,7 @@ export async function visitProvider<T>(
     for (let isFirst = true; ; isFirst = false) {
       const code = await codes.nextCode(deadline)
       try {
-        return await finish({ secret: started.secret, code })
+        return await finish({ secret: started.secret, code: await codeFor(code, at) })
       } catch (error) {
         if (!isAppError(error) || error.code !== 'sso_expired') throw error
         if (isFirst) tell('A code has come that is not of this sign-in. Still waiting for the browser.')

@@ -148,6 +148,10 @@ export function consoleAddress(request: IncomingMessage, rules: OriginRules, adv
   return advertiseUrl ?? `http://${request.headers.host ?? 'localhost'}`
 }
 
+/** Whether the client of a request reaches us by this host, and it is one of our names: a field of a forwarder may hold any. */
+export const isReachedAs = (request: IncomingMessage, rules: Pick<OriginRules, 'isOurs'>, host: string): boolean =>
+  originOf(request).host.toLowerCase() === host && rules.isOurs(host)
+
 /** Address for which failures are counted: the client reported by a proven forwarder, else the peer. */
 export function clientAddress(request: IncomingMessage): string {
   return originOf(request).address

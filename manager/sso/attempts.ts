@@ -3,6 +3,7 @@ import { networksOf } from '#base/network-of'
 import {
   AppError,
   because,
+  codeFor,
   type ErrorCode,
   ERRORS,
   isAppError,
@@ -172,7 +173,8 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
       const begun = Begun.parse(unseal(stateHash, attempt.sealed))
       const { linkTo } = begun
       const outcome: Outcome = { ...(await learn(attempt.provider, begun.challenge, query)), linkTo }
-      await sealOutcome(db, stateHash, seal(stateHash, outcome))
+      const codeHash = hashToken(await finishingCode(code, begun.return))
+      await sealOutcome(db, stateHash, { sealed: seal(stateHash, outcome), codeHash })
       return addressFor(begun, code, outcome)
     },
 
@@ -189,6 +191,10 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
     },
   }
 }
+
+/** The text with which the client finishes. The place was compared with our own names when the attempt began. */
+const finishingCode = async (code: string, to: SsoReturn): Promise<string> =>
+  to.to === 'page' || to.at === undefined ? code : codeFor(code, to.at)
 
 /**
  * Leads only to our own pages, relative to the address of the callback, or to the browser's own computer.

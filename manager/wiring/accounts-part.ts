@@ -68,6 +68,7 @@ export interface AccountsPartDeps {
   readonly peers: Peers
   /** Address of the console for links, used if the settings name none. */
   readonly consoleAddress: (request: IncomingMessage) => string
+  readonly isReachedAs: (request: IncomingMessage, host: string) => boolean
   /** Called after limits of users or projects change, or accounts are activated or deactivated. */
   readonly onLimitsChanged: () => void
   readonly onFolderLimitsChanged: () => void
@@ -106,7 +107,7 @@ type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
  */
 export async function startAccountsPart(deps: AccountsPartDeps): Promise<AccountsPart> {
   const { store, box, dataDir, adminPassword, settings, mailer, notifier, events, peers, consoleAddress, log } = deps
-  const { onLimitsChanged, onFolderLimitsChanged, onMembersLeft } = deps
+  const { onLimitsChanged, onFolderLimitsChanged, onMembersLeft, isReachedAs } = deps
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
@@ -230,6 +231,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
         own: createOwnIdentities({ ...proving, attempts, directoryAttempts, providers, settings, notifier, onTaken }),
         settings,
         consoleAddress,
+        isReachedAs,
       }),
       ...createDomainRoutes({
         domains: createDomains({ store, logins, onLimitsChanged }),

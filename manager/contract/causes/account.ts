@@ -59,6 +59,8 @@ export const ACCOUNT_CAUSES = {
   sso_email_domain: 'The address {email} may not sign in with {provider}. Use an address of your organization.',
   sso_email_missing: '{provider} sends no e-mail address. Ask an admin to check scopes and claims of the provider.',
   sso_email_unverified: 'Confirm the address {email} at {provider} first, then sign in again.',
+  sso_place:
+    'This Berth is not known as {at}. Use its usual address, or ask an admin to name this one (BERTH_ALLOWED_HOSTS, publicUrl).',
   sso_provider_away: '{provider} does not answer. Try again in a moment; superadmins can sign in with their password.',
   sso_provider_wrong:
     '{provider} does not accept the settings of Berth. An admin has to test the provider on the page Sign-in providers.',

@@ -1,3 +1,5 @@
+import { hex, hmacOf } from './hmac.ts'
+
 /**
  * Berth's own scheme for signing a request with a keypair. The secret key is never sent: the request carries an
  * HMAC-SHA256 over everything that determines its effect. `docs/api-signing.md` explains the scheme, with examples for
@@ -51,22 +53,14 @@ export function stringToSign({ method, target, host, date, nonce, bodyHash }: Si
 interface Bytes {
   readonly buffer: ArrayBufferLike
 }
-interface Key {
-  readonly type: string
-}
 declare const crypto: {
   getRandomValues(array: Uint8Array): Uint8Array
   readonly subtle: {
     digest(algorithm: 'SHA-256', data: Bytes): Promise<ArrayBuffer>
-    importKey(form: 'raw', key: Bytes, algorithm: object, extractable: false, uses: readonly ['sign']): Promise<Key>
-    sign(algorithm: 'HMAC', key: Key, data: Bytes): Promise<ArrayBuffer>
   }
 }
 declare const TextEncoder: new () => { encode(text: string): Uint8Array }
 declare const URL: new (url: string) => { readonly host: string; readonly pathname: string; readonly search: string }
-
-const hex = (bytes: ArrayBuffer | Uint8Array) =>
-  Array.from(new Uint8Array(bytes), byte => byte.toString(16).padStart(2, '0')).join('')
 
 /**
  * Makes the headers that sign this request. They are valid for one attempt: sign again before a retry. Needs WebCrypto, which browsers
@@ -84,9 +78,7 @@ export async function signRequest(
   const nonce = hex(crypto.getRandomValues(new Uint8Array(16)))
   const bodyHash = hex(await crypto.subtle.digest('SHA-256', typeof body === 'string' ? utf8.encode(body) : body))
   const text = stringToSign({ method: request.method, target: pathname + search, host, date, nonce, bodyHash })
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-  const key = await crypto.subtle.importKey('raw', utf8.encode(secretKey), algorithm, false, ['sign'])
-  const signature = hex(await crypto.subtle.sign('HMAC', key, utf8.encode(text)))
+  const signature = await hmacOf(secretKey, text)
   return {
     authorization: `${SIGNATURE_SCHEME} Credential=${accessKey}, Nonce=${nonce}, Signature=${signature}`,
     [SIGNED_DATE_HEADER]: date,

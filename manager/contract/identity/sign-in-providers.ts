@@ -181,13 +181,23 @@ export const FoundIdentity = SignInIdentity.pick({ issuer: true, subject: true }
   .meta({ id: 'FoundIdentity' })
 export type FoundIdentity = z.infer<typeof FoundIdentity>
 
+const ServerPlace = TextOf(300, /^[a-z0-9._:[\]-]{1,300}$/).describe(
+  'Host of the server as this program reaches it, as in the Host field. Set it: what comes back then counts there only, and the program finishes with HMAC-SHA256 (hex) of "berth sign-in code", a line feed and this text, under the code as key.',
+)
+
 /** Way in which a sign-in returns to the client that began it. */
 export const SsoReturn = z
   .discriminatedUnion('to', [
     z.strictObject({ to: z.literal('page') }).describe('To the sign-in page of the console, in the same browser.'),
-    z.strictObject({ to: z.literal('code') }).describe('A page of the console shows a code to enter in the client.'),
     z
-      .strictObject({ to: z.literal('loopback'), port: z.number().int().min(1024).max(65_535) })
+      .strictObject({ to: z.literal('code'), at: ServerPlace.optional() })
+      .describe('A page of the console shows a code to enter in the client.'),
+    z
+      .strictObject({
+        to: z.literal('loopback'),
+        port: z.number().int().min(1024).max(65_535),
+        at: ServerPlace.optional(),
+      })
       .describe('To http://127.0.0.1:PORT on the computer of the browser, once the person has agreed on a page.'),
   ])
   .describe('The code is of use only together with the secret.')

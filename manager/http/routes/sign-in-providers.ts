@@ -1,5 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { type FastifyInstance } from 'fastify'
+import { AppError, because, type SsoReturn } from '#manager/contract'
 import { type Settings } from '../../settings/settings.ts'
 import { type SignInProviders } from '../../sso/providers.ts'
 import { CALLBACK_PATH, type SsoAttempts } from '../../sso/attempts.ts'
@@ -40,14 +41,25 @@ export interface SignInProviderRouteDeps {
   readonly settings: Pick<Settings, 'read'>
   /** Address of the console, used if the settings name none. */
   readonly consoleAddress: (request: IncomingMessage) => string
+  /** Whether the sender of the request reaches this server by this host, and it is one of ours. */
+  readonly isReachedAs: (request: IncomingMessage, host: string) => boolean
 }
 
 export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignInProviderHandlers {
-  const { providers, attempts, directoryAttempts, sso, own, settings, consoleAddress } = deps
+  const { providers, attempts, directoryAttempts, sso, own, settings, consoleAddress, isReachedAs } = deps
   const consoleOf = async (request: IncomingMessage) => (await settings.read()).publicUrl ?? consoleAddress(request)
+  /** @throws AppError `bad_request` for a place that is not ours: the code would count at another server (`codeFor`) */
+  async function requireOurs(request: IncomingMessage, to: SsoReturn): Promise<void> {
+    if (to.to === 'page' || to.at === undefined || isReachedAs(request, to.at)) return
+    const { publicUrl } = await settings.read()
+    if (publicUrl !== null && new URL(publicUrl).host === to.at) return
+    throw new AppError('bad_request', because('sso_place', { at: to.at }))
+  }
   return {
-    startSso: async ({ request }, { body }) =>
-      attempts.start({ ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+    async startSso({ request: { raw } }, { body }) {
+      await requireOurs(raw, body.return)
+      return attempts.start({ ...body, consoleUrl: await consoleOf(raw), address: clientAddress(raw) })
+    },
 
     proveAtDirectory: ({ request }, { body }) =>
       directoryAttempts.prove({ ...body, address: clientAddress(request.raw) }),
@@ -60,8 +72,10 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
     },
 
     listOwnIdentities: async ({ caller }) => ({ items: await own.list(caller) }),
-    startLinking: async ({ caller, request }, { body }) =>
-      own.start(caller, { ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+    async startLinking({ caller, request: { raw } }, { body }) {
+      await requireOurs(raw, body.return)
+      return own.start(caller, { ...body, consoleUrl: await consoleOf(raw), address: clientAddress(raw) })
+    },
     proveLinking: ({ caller, request }, { body }) =>
       own.proveAtDirectory(caller, { ...body, address: clientAddress(request.raw) }),
     checkLinking: ({ caller }, { body }) => own.check(caller, body),

@@ -43,7 +43,7 @@ export async function insertAttempt(
 
 /**
  * Takes the attempt of a state when the browser comes back. Only the first caller gets it, so a callback that is replayed
- * finds nothing. @param codeHash of the code with which the client finishes
+ * finds nothing. @param codeHash of the code that the browser gets
  */
 export function takeState(db: Db, stateHash: Buffer, codeHash: Buffer): Promise<SignInAttemptRow | undefined> {
   return db
@@ -56,8 +56,17 @@ export function takeState(db: Db, stateHash: Buffer, codeHash: Buffer): Promise<
     .executeTakeFirst()
 }
 
-export async function sealOutcome(db: Db, stateHash: Buffer, sealed: string): Promise<void> {
-  await db.updateTable('sign_in_attempts').set({ sealed }).where('state_hash', '=', stateHash).execute()
+/** @param codeHash of what the client finishes with */
+export async function sealOutcome(
+  db: Db,
+  stateHash: Buffer,
+  { sealed, codeHash }: { readonly sealed: string; readonly codeHash: Buffer },
+): Promise<void> {
+  await db
+    .updateTable('sign_in_attempts')
+    .set({ sealed, code_hash: codeHash })
+    .where('state_hash', '=', stateHash)
+    .execute()
 }
 
 export interface AttemptProof {

@@ -77,6 +77,8 @@ export default {
   sso_email_missing:
     '{provider}에서 이메일 주소를 보내지 않습니다. 관리자에게 제공자의 범위와 클레임 확인을 요청하세요.',
   sso_email_unverified: '{provider}에서 {email} 주소를 먼저 확인한 다음 다시 로그인하세요.',
+  sso_place:
+    '이 Berth는 {at} 주소로 알려져 있지 않습니다. 평소 주소를 사용하거나 관리자에게 이 주소의 등록을 요청하세요(BERTH_ALLOWED_HOSTS, publicUrl).',
   sso_provider_away:
     '{provider}에서 응답하지 않습니다. 잠시 후 다시 시도하세요. 최고 관리자는 비밀번호로 로그인할 수 있습니다.',
   sso_provider_wrong:
