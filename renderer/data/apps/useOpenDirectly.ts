@@ -26,6 +26,9 @@ export function useOpenDirectly(openLabel: (app: App) => string) {
     // The browser blocked the tab: one more click opens it.
     if (state?.status !== 'ready' || state.url === null) return
     const { url } = state
-    notifications.success(app.title, { label: openLabel(app), run: () => void window.open(url) })
+    notifications.success(app.title, {
+      label: openLabel(app),
+      run: () => void window.open(url, '_blank', 'noopener,noreferrer'),
+    })
   }
 }

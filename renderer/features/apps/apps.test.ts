@@ -8,6 +8,8 @@ import { provideServices, type Services } from '../../services.ts'
 import { testEvents } from '../../testing/services.ts'
 import { appCards, portCard, viewerOf } from './app-kinds.ts'
 import { useOpenApp } from '../../data/apps/useOpenApp.ts'
+import { useOpenDirectly } from '../../data/apps/useOpenDirectly.ts'
+import { useNotifications } from '../../ui/useNotifications.ts'
 
 const JUPYTER: App = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' }
 const SSHD: App = { name: 'sshd', title: 'SSH and SFTP', protocol: 'tcp', path: '/' }
@@ -52,15 +54,17 @@ describe('opening an app', () => {
     windowOpen.mockReturnValue(tab as unknown as Window)
   })
 
-  function inPage() {
-    let result: ReturnType<typeof useOpenApp> | undefined
+  const inPage = () => inComponent(() => useOpenApp('s' as SessionId))
+
+  function inComponent<T>(use: () => T): T {
+    let result: T | undefined
     const services = {
       events: testEvents(),
       host: { tunnel: { openApp, open: openApp, list: () => Promise.resolve([]) }, on: () => () => undefined },
     }
     const app = createApp(
       defineComponent(() => {
-        result = useOpenApp('s' as SessionId)
+        result = use()
         return () => h('div')
       }),
     )
@@ -88,6 +92,18 @@ describe('opening an app', () => {
     const { open, openings } = inPage()
     await open(JUPYTER)
     expect(openings.get('jupyterlab')).toMatchObject({ status: 'ready', url: 'http://x.localhost:1/?t=1' })
+  })
+
+  test('the message that opens an app later gives it no way back either', async () => {
+    windowOpen.mockReturnValue(null)
+    openApp.mockResolvedValue({ url: 'http://x.localhost:1/?t=1', tunnel: TUNNEL })
+    const { open, notifications } = inComponent(() => ({
+      open: useOpenDirectly(() => 'Open'),
+      notifications: useNotifications(),
+    }))
+    await open({ id: 's' as SessionId }, JUPYTER)
+    notifications.items[0]?.action?.run()
+    expect(windowOpen).toHaveBeenLastCalledWith('http://x.localhost:1/?t=1', '_blank', 'noopener,noreferrer')
   })
 
   test('a cancelled start closes its tab, and its late answer changes nothing', async () => {
