@@ -1,6 +1,8 @@
+import { defined } from '#base/defined'
 import { AppError, type OwnIdentity } from '#manager/contract'
 import { type Services } from '../../services.ts'
 import { t as sso } from '../../words/en/sso.ts'
+import { finishingCode, placeOfServer, returnTo, type Visit } from './sso.ts'
 import { type OwnProof } from '../proof/useProof.ts'
 import { t } from '../../words/en/identities.ts'
 
@@ -17,16 +19,18 @@ export async function beginLinking(
   provider: string,
   proof: OwnProof,
 ): Promise<void> {
-  const to = host.isDesktop ? 'code' : 'page'
-  const { url, secret, consoleUrl } = await api.startLinking({ body: { provider, ...proof, return: { to } } })
+  const at = await placeOfServer(host)
+  const { url, secret, consoleUrl } = await api.startLinking({ body: { provider, ...proof, return: returnTo(at) } })
   const home = new URL(consoleUrl).origin
   if (!host.isDesktop && home !== location.origin) {
     throw new AppError('sso_expired', { why: t('otherAddress', { address: home }) })
   }
-  sessionStorage.setItem(KEY, secret)
+  keep({ secret, ...defined({ at }) })
   if (host.isDesktop) await host.host.openExternal(url, 'berth')
   else location.assign(url)
 }
+
+const keep = (visit: Visit) => sessionStorage.setItem(KEY, JSON.stringify(visit))
 
 /** Proves an account in a directory, to link it with the code. @throws AppError as `proveLinking` */
 export async function proveLinking(
@@ -34,15 +38,17 @@ export async function proveLinking(
   body: OwnProof & { readonly provider: string; readonly username: string; readonly directoryPassword: string },
 ): Promise<string> {
   const { secret, code } = await api.proveLinking({ body })
-  sessionStorage.setItem(KEY, secret)
+  keep({ secret })
   return code
 }
 
 /** Links the account with the code from the provider. @throws AppError `sso_expired` if this tab has not begun to link */
-export async function finishLinking(api: Services['api'], code: string): Promise<OwnIdentity> {
-  const secret = sessionStorage.getItem(KEY)
-  if (secret === null) throw new AppError('sso_expired', { why: sso('startSignInAgain') })
-  const linked = await api.finishLinking({ body: { secret, code } })
+export async function finishLinking({ api, host }: Pick<Services, 'api' | 'host'>, code: string): Promise<OwnIdentity> {
+  const text = sessionStorage.getItem(KEY)
+  if (text === null) throw new AppError('sso_expired', { why: sso('startSignInAgain') })
+  const visit = JSON.parse(text) as Visit
+  const finishing = await finishingCode(host, code, visit)
+  const linked = await api.finishLinking({ body: { secret: visit.secret, code: finishing } })
   sessionStorage.removeItem(KEY)
   return linked
 }

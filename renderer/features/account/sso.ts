@@ -1,14 +1,19 @@
 import { type Router } from 'vue-router'
 import { defined } from '#base/defined'
-import { AppError, type RouteReply } from '#manager/contract'
+import { AppError, codeFor, type RouteReply, type SsoReturn } from '#manager/contract'
 import { type Services } from '../../services.ts'
 import { t } from '../../words/en/sso.ts'
 
 const KEY = 'berth.sso'
 
-/** A sign-in at a provider that this tab has begun. */
-interface Begun {
+/** A visit to a provider that this tab has begun. */
+export interface Visit {
   readonly secret: string
+  /** Place of the server where the start named it. */
+  readonly at?: string
+}
+
+interface Begun extends Visit {
   /** The page that asked for the sign-in. */
   readonly next: string | null
 }
@@ -25,9 +30,9 @@ export async function beginSso(
   provider: string,
   next: string | null,
 ): Promise<void> {
-  const to = host.isDesktop ? 'code' : 'page'
-  const { url, secret, consoleUrl } = await api.startSso({ body: { provider, return: { to } } })
-  sessionStorage.setItem(KEY, JSON.stringify({ secret, next } satisfies Begun))
+  const at = await placeOfServer(host)
+  const { url, secret, consoleUrl } = await api.startSso({ body: { provider, return: returnTo(at) } })
+  sessionStorage.setItem(KEY, JSON.stringify({ secret, next, ...defined({ at }) } satisfies Begun))
   if (host.isDesktop) {
     await host.host.openExternal(url, 'berth')
     return
@@ -36,6 +41,16 @@ export async function beginSso(
   const home = new URL(consoleUrl).origin
   location.assign(home === location.origin ? url : `${home}/#/sign-in?${new URLSearchParams({ provider }).toString()}`)
 }
+
+/**
+ * Place of the server of the desktop app, for the codes that its person brings (`codeFor`); undefined in a browser, whose code comes back to the
+ * origin that has the secret.
+ */
+export async function placeOfServer(host: Services['host']): Promise<string | undefined> {
+  return host.isDesktop ? new URL((await host.host.endpoint()).url).host : undefined
+}
+
+export const returnTo = (at: string | undefined): SsoReturn => (at === undefined ? { to: 'page' } : { to: 'code', at })
 
 /**
  * Signs in at a directory, as far as name and password go. The code is used as that of a provider, so the second factor is asked for in the
@@ -53,6 +68,17 @@ export async function proveAtDirectory(
   return code
 }
 
+/**
+ * The text that the server gets in place of the code.
+ *
+ * @throws AppError `sso_expired` if the desktop app has another server now: that one must not get what counts at the first
+ */
+export async function finishingCode(host: Services['host'], code: string, { at }: Visit): Promise<string> {
+  if (at === undefined) return code
+  if ((await placeOfServer(host)) !== at) throw new AppError('sso_expired', { why: t('startSignInAgain') })
+  return codeFor(code, at)
+}
+
 /** The sign-in that this tab has begun. @throws AppError `sso_expired` if there is none */
 function begun(): Begun {
   const text = sessionStorage.getItem(KEY)
@@ -62,12 +88,14 @@ function begun(): Begun {
 
 /** @param totp after `totp_required`: a code of the authenticator app, or a recovery code */
 export async function finishSso(
-  api: Services['api'],
+  { api, host }: Pick<Services, 'api' | 'host'>,
   code: string,
   totp: string | undefined,
 ): Promise<RouteReply<'finishSso'>> {
-  const { secret } = begun()
-  return api.finishSso({ body: { secret, code, ...defined({ totp }) } })
+  const visit = begun()
+  return api.finishSso({
+    body: { secret: visit.secret, code: await finishingCode(host, code, visit), ...defined({ totp }) },
+  })
 }
 
 /** Goes back to the sign-in page as it was before, so that neither the address bar nor the history keeps a code. */
