@@ -100,7 +100,8 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
   const findElsewhere = together(async (ids: readonly AgentId[]) => {
     await run(write)
     const found = new Set(await listLinkedElsewhere(db, processId, ids))
-    elsewhere = elsewhere.difference(new Set(ids)).union(found)
+    const asked = new Set(ids)
+    elsewhere = new Set([...[...elsewhere].filter(id => !asked.has(id)), ...found])
     return ids.map(id => found.has(id))
   })
 
