@@ -1,6 +1,7 @@
 import { type RawData, WebSocket } from 'ws'
 import { z } from 'zod'
 import {
+  AGENT_LOST_MS,
   AGENT_NONCE_HEADER,
   CONTROL_PATH,
   CONTROL_PROTOCOL,
@@ -19,8 +20,17 @@ export interface Link extends Disposable {
   messages(): AsyncIterable<FromManager>
 }
 
+/** How a connection is found to be dead. */
+export interface Pulse {
+  /** Time between two pings. */
+  readonly everyMs: number
+  /** A manager from which nothing has come for this long after a ping counts as vanished. */
+  readonly silentMs: number
+}
+
 const HANDSHAKE_MS = 10_000
-const PING_EVERY_MS = 5_000
+/** A manager that is only slow must not lose its agents: a thousand that come back cost it far more than what it is behind with. */
+const PULSE: Pulse = { everyMs: 5_000, silentMs: AGENT_LOST_MS }
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20
 const KNOWN_TYPES = new Set<string>(FromManager.options.map(({ shape }) => shape.type.value))
 /** A message type of a newer manager, unknown to this agent. */
@@ -34,6 +44,7 @@ const Newer = z.object({ type: z.string().refine(type => !KNOWN_TYPES.has(type))
 export async function dialManager(
   { url, fingerprint, nonce, route }: Where & { nonce: string; route?: Route | undefined },
   signal: AbortSignal,
+  pulse = PULSE,
 ): Promise<Link> {
   const target = new URL(CONTROL_PATH, requireSafeUrl(url))
   target.protocol = target.protocol === 'https:' ? 'wss:' : 'ws:'
@@ -47,7 +58,7 @@ export async function dialManager(
     headers: { [AGENT_NONCE_HEADER]: nonce, ...(route ? { [VIA_HEADER]: route.door.processId } : {}) },
     createConnection: () => wire,
   })
-  const link = openLink(socket)
+  const link = openLink(socket, pulse)
   const onAbort = () => socket.terminate()
   signal.addEventListener('abort', onAbort, { once: true })
   if (signal.aborted) onAbort()
@@ -66,12 +77,14 @@ export async function dialManager(
   }
 }
 
-function openLink(socket: WebSocket): Link {
+function openLink(socket: WebSocket, { everyMs, silentMs }: Pulse): Link {
   const queue: FromManager[] = []
   let wake: (() => void) | undefined
   let ended = false
   let broken: Error | undefined
-  let answered = true
+  /** Time of the first ping after which nothing has come. */
+  let askedAt: number | undefined
+  const heard = () => (askedAt = undefined)
 
   const end = (error?: Error) => {
     broken ??= error
@@ -80,15 +93,19 @@ function openLink(socket: WebSocket): Link {
     wake?.()
   }
   // Heartbeat: a manager whose machine has vanished never closes the socket.
-  const heartbeat = setInterval(() => {
-    if (!answered) socket.terminate()
-    answered = false
-    if (socket.readyState === WebSocket.OPEN) socket.ping()
-  }, PING_EVERY_MS)
+  const ask = () => {
+    if (askedAt !== undefined && performance.now() - askedAt >= silentMs) socket.terminate()
+    if (socket.readyState !== WebSocket.OPEN) return
+    askedAt ??= performance.now()
+    socket.ping()
+  }
+  // After a stall of this process, what has arrived meanwhile is read first.
+  const heartbeat = setInterval(() => setImmediate(ask), everyMs)
   heartbeat.unref()
 
-  socket.on('pong', () => (answered = true))
+  socket.on('pong', heard)
   socket.on('message', (data: RawData, isBinary) => {
+    heard()
     const said = isBinary ? undefined : parseJson(textOf(data))
     if (Newer.safeParse(said).success) return
     const message = FromManager.safeParse(said)
