@@ -1,7 +1,8 @@
 import { type Log } from '../log.ts'
 import { insertAuditRows, type NewAuditRow } from '../store/operation/audit-log.ts'
 import { type AuditRecord, toAuditRow } from '../store/operation/audit-row.ts'
-import { becauseOf, isAppError } from '#manager/contract'
+import { isAppError } from '#manager/contract'
+import { isRefusedAsBusy } from '../store/guarded-pool.ts'
 import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { createFolds } from './folds.ts'
@@ -155,7 +156,7 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
 
 /** Whether the database did not answer, or takes no writes. One that is only busy is not away. */
 function isDatabaseAway(error: unknown): boolean {
-  return isAppError(error) && error.code === 'unavailable' && becauseOf(error)?.cause !== 'database_busy'
+  return isAppError(error) && error.code === 'unavailable' && !isRefusedAsBusy(error)
 }
 
 /** SQLSTATE classes 22 (data exception) and 23 (constraint). */

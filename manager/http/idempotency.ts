@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, because, becauseOf, type RouteSpec, type UserId } from '#manager/contract'
+import { AppError, because, type RouteSpec, type UserId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
@@ -16,6 +16,7 @@ import {
   takeOver,
 } from '../store/operation/idempotency-keys.ts'
 import { idempotencyContext } from '../secrets/sealed.ts'
+import { isRefusedAsBusy } from '../store/guarded-pool.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 
@@ -70,7 +71,7 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
       if (await insertClaim(db, fresh, box.seal(JSON.stringify({ request }), context))) return fresh
     } catch (error) {
       // The claim may be there although the database did not confirm it; not if the statement waited for a connection in vain.
-      if (becauseOf(error)?.cause !== 'database_busy') await release(fresh)
+      if (!isRefusedAsBusy(error)) await release(fresh)
       throw error
     }
     const known = await findKey(db, userId, key)

@@ -1,9 +1,10 @@
+import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type PostgresPool, type PostgresPoolClient, type PostgresQueryResult } from 'kysely'
 import pg from 'pg'
 import { createSemaphore } from '#base/semaphore'
 import { untilAborted } from '#base/within'
-import { AppError, type Because, because } from '#manager/contract'
+import { AppError, type Because, because, becauseOf } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { ANSWER_LIMIT_MS } from './answer-limits.ts'
 import { currentWork, type Work } from './on-behalf.ts'
@@ -16,6 +17,8 @@ export interface GuardedPoolOptions {
   readonly settle?: (client: pg.PoolClient) => Promise<void>
   /** Limit for a statement; after it we give up waiting. Undefined for work that may take any time. */
   readonly limitMs: number | undefined
+  /** Limit for the wait for a free connection. */
+  readonly waitMs?: number
   /** Called when the database refused a statement because its disk is full. */
   readonly onDiskFull?: () => void
   readonly log: Log
@@ -45,7 +48,14 @@ const LEFT_TO_OTHERS = 2
  *
  * A commit that was cut off may have happened, so a retry needs an idempotency key.
  */
-export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: GuardedPoolOptions): GuardedPool {
+export function createGuardedPool({
+  config,
+  settle,
+  limitMs,
+  waitMs = ANSWER_LIMIT_MS,
+  onDiskFull,
+  log,
+}: GuardedPoolOptions): GuardedPool {
   const pool = new pg.Pool(config)
   const guards = new WeakMap<pg.PoolClient, Guard>()
   const connections = new Set<pg.PoolClient>()
@@ -131,7 +141,9 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
     const work = currentWork()
     const wait = new AbortController()
     waiting.add(wait)
-    const timer = setTimeout(() => wait.abort(new AppError('unavailable', because('database_busy'))), ANSWER_LIMIT_MS)
+    const before = performance.eventLoopUtilization()
+    const refuse = () => wait.abort(new AppError('unavailable', whoIsBusy(before)))
+    const timer = setTimeout(refuse, waitMs)
     try {
       const leave = await permitFor(work, wait.signal)
       clearTimeout(timer)
@@ -278,6 +290,20 @@ function noAnswer(cause?: unknown): AppError {
 }
 
 const AWAY = because('database_away')
+
+/** A process that hardly ever waits for anything keeps its connections waiting, and a larger database would not help. */
+const BUSY_SHARE = 0.9
+
+function whoIsBusy(before: ReturnType<typeof performance.eventLoopUtilization>): Because {
+  const { utilization } = performance.eventLoopUtilization(before)
+  return because(utilization > BUSY_SHARE ? 'manager_busy' : 'database_busy')
+}
+
+/** Whether work was refused because it had waited too long for a connection: nothing of it has reached the database. */
+export function isRefusedAsBusy(error: unknown): boolean {
+  const cause = becauseOf(error)?.cause
+  return cause === 'database_busy' || cause === 'manager_busy'
+}
 
 /** SQLSTATE disk_full. */
 export const DISK_FULL = '53100'

@@ -55,6 +55,8 @@ export const SERVER_CAUSES = {
   database_url_invalid:
     'DATABASE_URL must look like postgresql://user:password@host/database, with several servers as host:port,host:port, and target_session_attrs, if it is there, read-write or primary.',
   database_disk_full: 'The disk of the database is full. An administrator has to free space on it.',
+  manager_busy:
+    'The server has more to do than it can answer in time. Try again in a moment. If it stays so, an administrator has to give its computer more processor time, or add a manager.',
   manager_away: 'The server does not answer.',
   proxy_away: 'The proxy {proxy} of your network does not answer.',
   proxy_kind:

@@ -19,3 +19,25 @@ test('an answer that came while this process stood still counts, one that does n
     await pool.end()
   }
 })
+
+test('a wait for a connection that is too long names who is busy: the database, or this process', async () => {
+  await using database = await startDatabase()
+  const config = { connectionString: database.url, max: 1 }
+  const pool = createGuardedPool({ config, limitMs: undefined, waitMs: LIMIT_MS, log: silentLog })
+  const held = await pool.connect()
+  let isBusy = false
+  const occupy = () => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LIMIT_MS / 20)
+    if (isBusy) setImmediate(occupy)
+  }
+  try {
+    await expect(pool.connect()).rejects.toMatchObject({ detail: { cause: 'database_busy' } })
+    isBusy = true
+    occupy()
+    await expect(pool.connect()).rejects.toMatchObject({ detail: { cause: 'manager_busy' } })
+  } finally {
+    isBusy = false
+    held.release()
+    await pool.end()
+  }
+})
