@@ -11,6 +11,8 @@ import { type RunningKernel } from './admin-seed.ts'
 const AT_ONCE = 50
 const IMAGES_EACH = 12
 const [url = '', token = '', count = '', imageCount = ''] = process.argv.slice(2)
+// Also while agents join: a bench that is stopped then leaves nothing behind.
+process.on('disconnect', () => process.exit(0))
 const api = apiOf(url, token)
 const images = Array.from({ length: Number(imageCount) }, (_, n) => ({
   ...PYTHON,
@@ -39,7 +41,6 @@ while (agents.length < Number(count)) {
 }
 await Promise.all(agents.map(agent => agent.disconnect()))
 
-process.on('disconnect', () => process.exit(0))
 process.on('message', (kernels: readonly RunningKernel[]) => void comeBack(kernels))
 process.send?.('joined')
 

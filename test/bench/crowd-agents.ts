@@ -11,6 +11,8 @@ import { APP, CROWD_IMAGE } from './crowd-image.ts'
 import { log, streamsTo } from './made-up-container.ts'
 
 const [url = '', servicePort = '', perAgent = '', ...joins] = process.argv.slice(2)
+// Also while agents join: a bench that is stopped then leaves nothing behind.
+process.on('disconnect', () => process.exit(0))
 const streams = streamsTo(APP, Number(servicePort))
 const agents = await Promise.all(
   joins.map(async (join, index) => {
@@ -58,5 +60,4 @@ function tell(agent: ScriptedAgent): void {
 }
 tellFigures()
 process.on('message', (ms: number) => (everyMs = ms))
-process.on('disconnect', () => process.exit(0))
 process.send?.({ port: 0 })

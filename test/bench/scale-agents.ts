@@ -13,6 +13,8 @@ import { APP, CROWD_IMAGE } from './crowd-image.ts'
 import { streamsTo } from './made-up-container.ts'
 
 const [servicePort = '', home = '', blocked = '', ...joins] = process.argv.slice(2)
+// Also while agents join: a bench that is stopped then leaves nothing behind.
+process.on('disconnect', () => process.exit(0))
 const AT_ONCE = 25
 const FIGURES_MS = 1_000
 const streams = streamsTo(APP, Number(servicePort))
@@ -59,5 +61,4 @@ function tell(agent: MeshAgent): void {
   const kernels = [...agent.engine.containers.keys()].map(kernelId => ({ kernelId, stats }))
   if (kernels.length > 0) agent.stats(kernels)
 }
-process.on('disconnect', () => process.exit(0))
 process.send?.({ port: 0 })

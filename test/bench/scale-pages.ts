@@ -13,7 +13,7 @@ const VIEWS = [
   '/api/v1/sessions?limit=100&sort=-ended&status=finished',
   '/api/v1/sessions?limit=100&search=session-77',
   '/api/v1/users?limit=100&search=user-77',
-  '/api/v1/audit?limit=100&sort=at',
+  '/api/v1/audit-log?limit=100&sort=at',
 ]
 /** Routes that ask a registry, make a large file, or never end. */
 const LEFT_OUT = /export|bundle|updates|diagnos|openapi|\/events/
