@@ -21,7 +21,7 @@ export interface Link extends Disposable {
 }
 
 /** How a connection is found to be dead. */
-export interface Pulse {
+interface Pulse {
   /** Time between two pings. */
   readonly everyMs: number
   /** A manager from which nothing has come for this long after a ping counts as vanished. */
