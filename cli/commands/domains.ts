@@ -4,7 +4,7 @@ import { type ApiClient, AppError, type Domain, type DomainChange } from '#manag
 import { connect } from '../config/connect.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { adminOf } from './admin.ts'
-import { ALLOW_NAMES, allowedNamesText, parseAllowedNames } from './allowed-names-flag.ts'
+import { ALLOW_NAMES, DEFAULT_NAMES, networkBoundText, parseAllowedNames } from './allowed-names-flag.ts'
 import { type GpuLimitFlag, gpuLimitsText, withGpuLimitOption, withGpuLimits } from './gpu-limit-flags.ts'
 import { limitOf, namesSlots, type OrUnlimited, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { type RemoveFlags, removedText } from './removed.ts'
@@ -18,6 +18,7 @@ interface DomainFlags extends SlotFlags {
   description?: string
   registries?: string[] | typeof ALL
   allowNames?: OrUnlimited<string[]>
+  defaultNames?: OrUnlimited<string[]>
   json?: boolean
 }
 
@@ -93,6 +94,7 @@ function withSettings(command: Command): Command {
       parseRegistries,
     )
     .option('--allow-names <list>', ALLOW_NAMES, parseAllowedNames)
+    .option('--default-names <list>', DEFAULT_NAMES, parseAllowedNames)
     .option('--json', 'print JSON')
 }
 
@@ -113,13 +115,14 @@ async function warnOfUnknown(api: ApiClient, wanted: DomainFlags['registries'], 
 }
 
 function changeOf(
-  { description, registries, gpuLimit, allowNames, ...flags }: DomainFlags,
+  { description, registries, gpuLimit, allowNames, defaultNames, ...flags }: DomainFlags,
   { limits: before, gpuLimits }: Pick<Domain, 'limits' | 'gpuLimits'> = { limits: {}, gpuLimits: [] },
 ): DomainChange {
   return {
     ...defined({ description }),
     ...(registries === undefined ? {} : { allowedRegistries: registries === ALL ? null : registries }),
     ...(allowNames === undefined ? {} : { allowedNames: limitOf(allowNames) }),
+    ...(defaultNames === undefined ? {} : { defaultNames: limitOf(defaultNames) }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
     ...(gpuLimit ? { gpuLimits: withGpuLimits(gpuLimits, gpuLimit) } : {}),
   }
@@ -139,7 +142,7 @@ const domainTable = (items: readonly Domain[]) =>
       one.active ? 'yes' : 'no',
       [limitsText(one.limits), gpuLimitsText(one.gpuLimits)].filter(Boolean).join(', '),
       one.allowedRegistries?.join(', ') ?? 'all',
-      allowedNamesText(one.allowedNames),
+      networkBoundText(one),
       one.description,
     ]),
   )

@@ -11,7 +11,7 @@ import {
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
-import { ALLOW_NAMES, allowedNamesText, parseAllowedNames } from './allowed-names-flag.ts'
+import { ALLOW_NAMES, DEFAULT_NAMES, networkBoundText, parseAllowedNames } from './allowed-names-flag.ts'
 import { durationOption } from './duration.ts'
 import { findUserId } from './find-user.ts'
 import { type GpuLimitFlag, gpuLimitsText, withGpuLimitOption, withGpuLimits } from './gpu-limit-flags.ts'
@@ -37,6 +37,7 @@ interface PolicyFlags extends SlotFlags {
   maxLifetime?: OrUnlimited<number>
   storageHosts?: OrUnlimited<string[]>
   allowNames?: OrUnlimited<string[]>
+  defaultNames?: OrUnlimited<string[]>
   folders?: OrUnlimited<number>
   folderSize?: OrUnlimited<number>
   folderFiles?: OrUnlimited<number>
@@ -109,6 +110,7 @@ function withSettings(command: Command): Command {
     .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
     .option('--allow-names <list>', ALLOW_NAMES, parseAllowedNames)
+    .option('--default-names <list>', DEFAULT_NAMES, parseAllowedNames)
     .option('--folder-size <size>', `of all own folders together, e.g. 500g, or ${UNLIMITED}`, parseSizeLimit)
     .option(
       '--folder-files <n>',
@@ -128,8 +130,8 @@ const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(','
 const NOTHING = { limits: {}, gpuLimits: [] }
 
 function changeOf(flags: PolicyFlags, before: Pick<ResourcePolicy, 'limits' | 'gpuLimits'>): ResourcePolicyChange {
-  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, allowNames, folders, folderSize, folderFiles } =
-    flags
+  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, allowNames, defaultNames } = flags
+  const { folders, folderSize, folderFiles } = flags
   const change: Complete<ResourcePolicyChange> = {
     limits: namesSlots(flags) ? slotsOf(flags, before.limits) : undefined,
     gpuLimits: flags.gpuLimit && withGpuLimits(before.gpuLimits, flags.gpuLimit),
@@ -139,6 +141,7 @@ function changeOf(flags: PolicyFlags, before: Pick<ResourcePolicy, 'limits' | 'g
     maxLifetimeSeconds: maxLifetime && limitOf(maxLifetime),
     allowedStorageHosts: storageHosts && limitOf(storageHosts),
     allowedNames: allowNames && limitOf(allowNames),
+    defaultNames: defaultNames && limitOf(defaultNames),
     maxFolderBytes: folderSize && limitOf(folderSize),
     maxFolderFiles: folderFiles && limitOf(folderFiles),
     maxFolders: folders && limitOf(folders),
@@ -187,7 +190,7 @@ function policyTable(items: readonly ResourcePolicy[]): string {
       one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
       orAny(one.maxFolderFiles),
       one.allowedStorageHosts?.join(',') ?? '∞',
-      allowedNamesText(one.allowedNames),
+      networkBoundText(one),
       String(one.users),
       String(one.keypairs),
     ]),

@@ -71,7 +71,7 @@ export async function checkRequest(
   ])
   const counted = onlyOn === undefined ? agents : agents.filter(({ id }) => id === onlyOn)
   const empty = counted.map(row => emptyAgent(row, presence))
-  const allowedNames = await resolveNetwork(db, asker, spec.network)
+  const { names: allowedNames, notice } = await resolveNetwork(db, asker, spec.network)
   const resolved = resolveSpec(spec, images, { agents: empty, isRestricted: allowedNames !== undefined })
   const [, dependsOn, mounts] = await allDone([
     requireWithinLimits(db, asker, {
@@ -89,6 +89,7 @@ export async function checkRequest(
   const lifetime = resolveLifetime(spec, { ...limits, maxLifetimeSeconds })
   return {
     ...resolved,
+    notices: notice ? [...resolved.notices, notice] : resolved.notices,
     owner,
     asker,
     agents,

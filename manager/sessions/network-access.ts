@@ -6,10 +6,12 @@ import {
   type Because,
   commonNames,
   keptNames,
+  messageOf,
   MOST_ALLOWED_NAMES,
   type NetworkAccess,
+  type Notice,
 } from '#manager/contract'
-import { readNetworkBounds } from '../store/quotas/network-bounds.ts'
+import { type NetworkDefaultRow, readNetworkBounds, readNetworkDefaults } from '../store/quotas/network-bounds.ts'
 import { type ScopedSession } from '../store/quotas/limits.ts'
 import { type Db } from '../store/schema.ts'
 
@@ -30,27 +32,69 @@ export function accessOf(names: AllowedNames | null): NetworkAccess {
   return names.length === 0 ? { mode: 'none' } : { mode: 'allowlist', names: [...names] }
 }
 
+type Asker = Pick<ScopedSession, 'ownerId' | 'keypair' | 'domain'>
+
+/** The network of a session. */
+export interface ResolvedNetwork {
+  /** Names that it may reach; undefined: everything; an empty list: nothing. */
+  readonly names: AllowedNames
+  /** Says what a launch that chose nothing gets, if that is less than everything. */
+  readonly notice: Notice | undefined
+}
+
 /**
- * The names that a session may reach. A request that names no network gets as much as policies and domain allow.
+ * The names that a session may reach. A request that names no network gets what the defaults of policies and domain give, within what they
+ * allow.
  *
- * @returns undefined for everything; an empty list for nothing
  * @throws AppError `network_not_allowed`
  */
 export async function resolveNetwork(
   db: Db,
-  asker: Pick<ScopedSession, 'ownerId' | 'keypair' | 'domain'>,
+  asker: Asker,
   wanted: NetworkAccess | undefined,
-): Promise<AllowedNames> {
+): Promise<ResolvedNetwork> {
   const bounds = await readNetworkBounds(db, asker)
-  if (wanted === undefined) {
-    const common = bounds.reduce<AllowedNames>((names, bound) => commonNames(names, bound.allowedNames), undefined)
-    // Several lists together may have more names than one: a session then gets the first of them.
-    return common?.slice(0, MOST_ALLOWED_NAMES)
-  }
+  if (wanted === undefined) return usualNetwork(await readNetworkDefaults(db, asker), bounds)
   const names = namesOf(wanted)
   const refusal = refusalOf(names, bounds)
   if (refusal) throw new AppError('network_not_allowed', { ...refusal })
-  return names
+  return { names, notice: undefined }
+}
+
+/**
+ * The network of a session that starts again. Nobody chose less for a session that had everything, so no default takes it away; if the
+ * bounds do, the next session gets as much as they allow.
+ */
+export async function networkAgain(
+  db: Db,
+  asker: Asker,
+  names: readonly string[] | null,
+): Promise<NetworkAccess | undefined> {
+  if (names !== null) return accessOf(names)
+  return refusalOf(undefined, await readNetworkBounds(db, asker)) ? undefined : { mode: 'full' }
+}
+
+function usualNetwork(defaults: readonly NetworkDefaultRow[], bounds: readonly NetworkBound[]): ResolvedNetwork {
+  const sources = [
+    ...defaults.map(({ defaultNames, ...of }) => ({ ...of, list: defaultNames })),
+    ...bounds.map(({ allowedNames, ...of }) => ({ ...of, list: allowedNames })),
+  ]
+  let names: AllowedNames
+  let from: (typeof sources)[number] | undefined
+  for (const source of sources) {
+    if (beyondBound(names, source.list)?.length === 0) continue
+    from = source
+    names = commonNames(names, source.list)
+  }
+  if (names === undefined || from === undefined) return { names, notice: undefined }
+  // Several lists together may have more names than one: a session then gets the first of them.
+  const kept = names.slice(0, MOST_ALLOWED_NAMES)
+  const { kind, name } = from
+  const why =
+    kept.length === 0
+      ? because(`network_default_none_of_${kind}`, { name })
+      : because(`network_default_list_of_${kind}`, { name, allowed: kept.join(', ') })
+  return { names: kept, notice: messageOf('network_by_default', why) }
 }
 
 /** Why the bounds do not allow these names; undefined if they do. Pure. */

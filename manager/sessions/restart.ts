@@ -14,7 +14,6 @@ import {
   type Notice,
   type SessionSpec,
 } from '#manager/contract'
-import { accessOf } from './network-access.ts'
 import { type Mount } from '../folders/mounts.ts'
 import { findAgent } from '../store/agents/agents.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
@@ -28,6 +27,7 @@ export interface Again {
   readonly environ: SessionSpec['environ']
   readonly folders: FolderMountSpec[]
   readonly name: string | undefined
+  readonly network: SessionSpec['network']
   /**
    * Keeps everything that an administrator chose who launched the session for its owner: command, variables, image, and paths of folders.
    */
@@ -45,7 +45,7 @@ export interface Again {
  */
 export function specOf(
   session: OwnedSessionRow,
-  { environ: own, folders, name, keepCommand = false }: Again,
+  { environ: own, folders, name, network, keepCommand = false }: Again,
 ): SessionSpec {
   const { group_id, launched_by, idle_timeout_seconds, max_lifetime_seconds } = session
   const who = otherChooser(session, { keepCommand })
@@ -72,7 +72,7 @@ export function specOf(
     maxLifetimeSeconds: max_lifetime_seconds ?? undefined,
     clusterSize: session.cluster_size === 1 ? undefined : session.cluster_size,
     clusterMode: session.cluster_mode === 'single-host' ? undefined : session.cluster_mode,
-    network: session.allowed_names === null ? undefined : accessOf(session.allowed_names),
+    network,
     dependsOn: undefined,
     startsAt: undefined,
     owner: undefined,

@@ -36,6 +36,7 @@ import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
 import { type Lifecycle } from './lifecycle/lifecycle.ts'
+import { networkAgain } from './network-access.ts'
 import { filesOf, mountsOf, requireOwnImage, specOf } from './restart.ts'
 import { requireEnterable, requireManaged, requireOwn, requireReadable, requireVisible } from './require-session.ts'
 import { pageOf, type SessionQuery } from './session-query.ts'
@@ -186,7 +187,9 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const files = keyed?.created ? undefined : await filesOf(store.db, session, { keepFiles })
       const mounts = folders ?? (await mountsOf(store.db, session, { keepCommand }))
       const environ = await findVariables(store.db, id)
-      const specWith = (name?: string) => specOf(session, { environ, folders: mounts, name, keepCommand })
+      const { owner_id: ownerId, domain, allowed_names: names } = session
+      const network = await networkAgain(store.db, { ownerId, keypair: caller.keypair, domain }, names)
+      const specWith = (name?: string) => specOf(session, { environ, folders: mounts, name, network, keepCommand })
       const spec = specWith(session.name)
       await requireOwnImage(store.db, session, { keepCommand })
       const again = (of: SessionSpec) => enqueue(caller, of, { files, keyed })

@@ -148,12 +148,13 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
 }
 
 function settingsOf({ limits, gpuLimits, ...rest }: DomainChange): DomainSettings {
-  const { allowedNames } = rest
+  const { allowedNames, defaultNames } = rest
   return {
     ...rest,
     limits: baseUnits(limits),
     gpuLimits: gpuLimits && parseGpuLimits(gpuLimits),
     allowedNames: allowedNames && keptNames(allowedNames),
+    defaultNames: defaultNames && keptNames(defaultNames),
   }
 }
 
@@ -162,7 +163,8 @@ export function baseUnits(limits: WireSlots | undefined): ResourceSlots | undefi
 }
 
 function toView(row: DomainRow): Domain {
-  const { name, description, active, limits, allowed_registries, allowed_names, created_at, version } = row
+  const { name, description, active, limits, allowed_registries, allowed_names, default_names, created_at, version } =
+    row
   return {
     name,
     description,
@@ -171,6 +173,7 @@ function toView(row: DomainRow): Domain {
     gpuLimits: formatGpuLimits(row.gpu_limits),
     allowedRegistries: allowed_registries,
     allowedNames: allowed_names && [...allowed_names],
+    defaultNames: default_names && [...default_names],
     createdAt: created_at.toISOString(),
     version,
   }

@@ -77,6 +77,7 @@ const DOMAINS: Domain[] = [
     active: true,
     allowedRegistries: null,
     allowedNames: null,
+    defaultNames: null,
     ...at,
   },
   {
@@ -87,6 +88,7 @@ const DOMAINS: Domain[] = [
     active: false,
     allowedRegistries: ['cr.example.org'],
     allowedNames: null,
+    defaultNames: null,
     ...at,
   },
 ]
@@ -113,6 +115,7 @@ const POLICIES: ResourcePolicy[] = ['default', 'students'].map((name, index) => 
   maxLifetimeSeconds: null,
   allowedStorageHosts: null,
   allowedNames: null,
+  defaultNames: null,
   maxFolderBytes: null,
   maxFolderFiles: null,
   maxFolders: index === 0 ? null : 20,

@@ -10,6 +10,18 @@ export const AllowedName = TextOf(
   'must be a host name such as "pypi.org", or "*.pypi.org" for all names below it',
 )
 
+const NamesOrNull = z.array(AllowedName).max(MOST_ALLOWED_NAMES).nullable()
+
+/** The most that a resource policy or a domain allows. */
+export const BoundNames = NamesOrNull.describe(
+  'Names that sessions may reach, by an allow list; an empty list: sessions have no network. Null = everything.',
+)
+
+/** The network that a resource policy or a domain gives to a session whose launch chooses none. */
+export const DefaultNames = NamesOrNull.describe(
+  'Names that a session reaches if its launch chooses no network; an empty list: none. Null = as much as is allowed.',
+)
+
 /** The part of the outside that a session may reach. */
 export const NetworkAccess = z
   .strictObject({

@@ -127,6 +127,13 @@ export const SESSION_CAUSES = {
   image_from_host: 'The image is copied from another host first: {size}. The session shows the time that it takes.',
   image_from_host_in:
     'The image is copied from another host first: {size}, about {seconds} s at the rate of the last copy ({rate} a second).',
+  network_default_none_of_policy:
+    'The session has no network, because its launch chose none and resource policy "{name}" gives none by default.',
+  network_default_none_of_domain:
+    'The session has no network, because its launch chose none and domain "{name}" gives none by default.',
+  network_default_list_of_policy:
+    'The session reaches these names only, the default of resource policy "{name}": {allowed}.',
+  network_default_list_of_domain: 'The session reaches these names only, the default of domain "{name}": {allowed}.',
   first_of_several: 'This holds for the first of the {count} sessions; the others start when there is room.',
   large_hosts_away: 'Every host large enough for this session is disconnected or paused.',
   needs_largest_host: 'Needs {needed} (the largest host has {available}).',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GpuLimits } from '../quotas/gpu-limits.ts'
 import { GroupId } from '../ids.ts'
-import { AllowedName, MOST_ALLOWED_NAMES } from '../apps/network-access.ts'
+import { BoundNames, DefaultNames } from '../apps/network-access.ts'
 import { PlainLines, TextOf, TextUpTo } from '../plain-text.ts'
 import { WireSlots } from '../agents/resource-slots.ts'
 import { isLikeId } from '#base/shapes'
@@ -53,14 +53,6 @@ const groupSettings = {
   active: z.boolean().describe('False: no new sessions in the project.'),
 }
 
-const AllowedNamesOfDomain = z
-  .array(AllowedName)
-  .max(MOST_ALLOWED_NAMES)
-  .nullable()
-  .describe(
-    'Names that sessions may reach, by an allow list; an empty list: sessions have no network. Null = everything.',
-  )
-
 /** A domain, the top layer: a company or a school. A user belongs to exactly one. */
 export const Domain = z
   .object({
@@ -68,7 +60,8 @@ export const Domain = z
     ...shared,
     active: z.boolean().describe('False: users of the domain cannot sign in or launch sessions.'),
     allowedRegistries: z.array(z.string()).nullable().describe('Registries whose images may be launched; null = all.'),
-    allowedNames: AllowedNamesOfDomain,
+    allowedNames: BoundNames,
+    defaultNames: DefaultNames,
     createdAt: z.iso.datetime(),
     version: z.int(),
   })
@@ -85,7 +78,8 @@ export const DomainSpec = z
     limits: shared.limits.default({}),
     gpuLimits: shared.gpuLimits.default([]),
     allowedRegistries: AllowedRegistries.default(null),
-    allowedNames: AllowedNamesOfDomain.default(null),
+    allowedNames: BoundNames.default(null),
+    defaultNames: DefaultNames.default(null),
     active: z.boolean().default(true),
   })
   .meta({ id: 'DomainSpec' })
@@ -99,7 +93,8 @@ export const DomainChange = z
   .strictObject({
     ...shared,
     allowedRegistries: AllowedRegistries,
-    allowedNames: AllowedNamesOfDomain,
+    allowedNames: BoundNames,
+    defaultNames: DefaultNames,
     active: z.boolean(),
   })
   .partial()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TextUpTo } from '../plain-text.ts'
 import { UserId } from '../ids.ts'
-import { AllowedName, MOST_ALLOWED_NAMES } from '../apps/network-access.ts'
+import { BoundNames, DefaultNames } from '../apps/network-access.ts'
 import { AccessKey } from '../identity/keypairs.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { GpuLimits } from './gpu-limits.ts'
@@ -29,13 +29,8 @@ const settings = {
   idleTimeoutSeconds: seconds.nullable().describe('A session that is idle for this long is ended.'),
   maxLifetimeSeconds: seconds.nullable().describe('A session ends this long after its start.'),
   allowedStorageHosts: z.array(TextUpTo(64).min(1)).max(100).nullable().describe('Null = all.'),
-  allowedNames: z
-    .array(AllowedName)
-    .max(MOST_ALLOWED_NAMES)
-    .nullable()
-    .describe(
-      'Names that sessions may reach, by an allow list; an empty list: sessions have no network. Null = everything.',
-    ),
+  allowedNames: BoundNames,
+  defaultNames: DefaultNames,
   maxFolders: z.int().min(0).max(1_000_000).nullable(),
   maxFolderBytes: z
     .int()
@@ -79,6 +74,7 @@ export const ResourcePolicySpec = z
       maxLifetimeSeconds: settings.maxLifetimeSeconds.default(null),
       allowedStorageHosts: settings.allowedStorageHosts.default(null),
       allowedNames: settings.allowedNames.default(null),
+      defaultNames: settings.defaultNames.default(null),
       maxFolders: settings.maxFolders.default(null),
       maxFolderBytes: settings.maxFolderBytes.default(null),
       maxFolderFiles: settings.maxFolderFiles.default(null),

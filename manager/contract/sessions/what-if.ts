@@ -4,7 +4,14 @@ import { Reason } from './reasons.ts'
 
 /** Says that Berth has changed a request, or that an answer leaves something out. */
 export const Notice = z.object({
-  code: z.enum(['raised_to_minimum', 'shmem_lowered', 'first_of_several', 'dot_folders_left_out', 'image_from_host']),
+  code: z.enum([
+    'raised_to_minimum',
+    'shmem_lowered',
+    'network_by_default',
+    'first_of_several',
+    'dot_folders_left_out',
+    'image_from_host',
+  ]),
   message: z.string(),
   ...CauseFields,
 })

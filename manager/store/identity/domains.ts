@@ -32,6 +32,8 @@ export interface DomainSettings {
   readonly allowedRegistries?: readonly string[] | null | undefined
   /** Names that sessions may reach; null: everything. */
   readonly allowedNames?: readonly string[] | null | undefined
+  /** Names that a session reaches whose launch chooses no network; null: as much as allowed. */
+  readonly defaultNames?: readonly string[] | null | undefined
   readonly active?: boolean | undefined
 }
 
@@ -56,13 +58,14 @@ export function updateDomain(db: Db, name: string, settings: DomainSettings): Pr
 }
 
 function columnsOf(settings: DomainSettings) {
-  const { description, limits, gpuLimits, allowedRegistries, allowedNames, active } = settings
+  const { description, limits, gpuLimits, allowedRegistries, allowedNames, defaultNames, active } = settings
   return {
     ...defined({ description }),
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
     ...(gpuLimits === undefined ? {} : { gpu_limits: JSON.stringify(gpuLimits) }),
     ...(allowedRegistries === undefined ? {} : { allowed_registries: JSON.stringify(allowedRegistries) }),
     ...(allowedNames === undefined ? {} : { allowed_names: allowedNames && JSON.stringify(allowedNames) }),
+    ...(defaultNames === undefined ? {} : { default_names: defaultNames && JSON.stringify(defaultNames) }),
     ...defined({ active }),
   }
 }

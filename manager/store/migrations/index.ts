@@ -10,6 +10,7 @@ import { scim } from './0008-scim.ts'
 import { indexOfContinuedKernels } from './0009-index-of-continued-kernels.ts'
 import { tokenBounds } from './0010-token-bounds.ts'
 import { namesOfScimGroups } from './0011-names-of-scim-groups.ts'
+import { defaultNetwork } from './0012-default-network.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0009-index-of-continued-kernels': indexOfContinuedKernels,
   '0010-token-bounds': tokenBounds,
   '0011-names-of-scim-groups': namesOfScimGroups,
+  '0012-default-network': defaultNetwork,
 }

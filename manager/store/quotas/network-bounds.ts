@@ -9,21 +9,46 @@ export interface NetworkBoundRow {
   readonly allowedNames: readonly string[]
 }
 
+/** The owner, keypair and domain whose limits count for a session. */
+interface Asker {
+  readonly ownerId: UserId
+  readonly keypair: string | null
+  readonly domain: string
+}
+
 /** Lists of names in the policies of the user and the keypair, and of the domain; those without a list are left out. */
-export async function readNetworkBounds(
-  db: Db,
-  { ownerId, keypair, domain }: { readonly ownerId: UserId; readonly keypair: string | null; readonly domain: string },
-): Promise<NetworkBoundRow[]> {
+export async function readNetworkBounds(db: Db, asker: Asker): Promise<NetworkBoundRow[]> {
   const { rows } = await sql<NetworkBoundRow>`
     select 'policy' as kind, p.name, p.allowed_names as "allowedNames" from resource_policies p
-    where p.allowed_names is not null
-      and (p.name in (select resource_policy from users where id = ${ownerId})
-        or p.name in (select resource_policy from keypairs where access_key = ${keypair}))
+    where p.allowed_names is not null and ${isPolicyOf(asker)}
     union all
-    select 'domain', d.name, d.allowed_names from domains d where d.name = ${domain} and d.allowed_names is not null
+    select 'domain', d.name, d.allowed_names from domains d
+    where d.name = ${asker.domain} and d.allowed_names is not null
     order by 1, 2`.execute(db)
   return rows
 }
+
+export interface NetworkDefaultRow {
+  readonly kind: 'policy' | 'domain'
+  readonly name: string
+  readonly defaultNames: readonly string[]
+}
+
+/** Default networks of the policies of the user and the keypair, and of the domain; those without are left out. */
+export async function readNetworkDefaults(db: Db, asker: Asker): Promise<NetworkDefaultRow[]> {
+  const { rows } = await sql<NetworkDefaultRow>`
+    select 'policy' as kind, p.name, p.default_names as "defaultNames" from resource_policies p
+    where p.default_names is not null and ${isPolicyOf(asker)}
+    union all
+    select 'domain', d.name, d.default_names from domains d
+    where d.name = ${asker.domain} and d.default_names is not null
+    order by 1 desc, 2`.execute(db)
+  return rows
+}
+
+const isPolicyOf = ({ ownerId, keypair }: Asker) => sql<boolean>`(
+  p.name in (select resource_policy from users where id = ${ownerId})
+  or p.name in (select resource_policy from keypairs where access_key = ${keypair}))`
 
 /** A waiting session with a limit of names that holds for it now. */
 export interface BoundedSession extends NetworkBoundRow {

@@ -74,6 +74,7 @@ function columnsOf({
   gpu_limits: gpus,
   allowed_storage_hosts: hosts,
   allowed_names: names,
+  default_names: usual,
   ...numbers
 }: Partial<PolicySettings>) {
   return {
@@ -82,6 +83,7 @@ function columnsOf({
     ...(gpus === undefined ? {} : { gpu_limits: JSON.stringify(gpus) }),
     ...(hosts === undefined ? {} : { allowed_storage_hosts: JSON.stringify(hosts) }),
     ...(names === undefined ? {} : { allowed_names: names && JSON.stringify(names) }),
+    ...(usual === undefined ? {} : { default_names: usual && JSON.stringify(usual) }),
   }
 }
 

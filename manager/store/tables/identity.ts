@@ -12,6 +12,8 @@ export interface DomainsTable {
   allowed_registries: DefaultJson<string[] | null>
   /** Names that its sessions may reach; an empty list: none; null: no limit. */
   allowed_names: MaybeJson<readonly string[]>
+  /** Names that a session reaches whose launch chooses no network; null: as much as allowed. */
+  default_names: MaybeJson<readonly string[]>
   created_at: Time
   version: Default<number>
 }

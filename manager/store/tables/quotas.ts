@@ -16,6 +16,8 @@ export interface ResourcePoliciesTable {
   allowed_storage_hosts: DefaultJson<string[] | null>
   /** Names that sessions may reach; an empty list: none; null: no limit. */
   allowed_names: MaybeJson<readonly string[]>
+  /** Names that a session reaches whose launch chooses no network; null: as much as allowed. */
+  default_names: MaybeJson<readonly string[]>
   max_folders: number | null
   /** Bytes on disk of all folders that a user owns; null = unlimited. */
   max_folder_bytes: number | null

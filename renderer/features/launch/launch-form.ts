@@ -6,6 +6,7 @@ import {
   MAX_CLUSTER_SIZE,
   MOST_ALLOWED_NAMES,
   MOST_COMMAND_BYTES,
+  NETWORK_MODES,
   parseAmount,
   parseSlots,
   SESSION_NAME,
@@ -14,7 +15,6 @@ import {
   type GpuChoice,
   type Image,
   type NetworkAccess,
-  type NetworkMode,
   type ResourceSlots,
   type Session,
   type SessionDetails,
@@ -39,6 +39,8 @@ const MOST_DEPENDENCIES = 20
 const MOST_SESSIONS = 50
 /** Maximum of the fields while no agent is connected and the largest size is unknown. The request then waits. */
 const UNKNOWN_LARGEST: ResourceSlots = { cpu: 64_000, mem: 256 * GIB }
+export const NETWORK_CHOICES = ['usual', ...NETWORK_MODES] as const
+export type NetworkChoice = (typeof NETWORK_CHOICES)[number]
 const YEAR_SECONDS = 31_536_000
 const MINUTE_SECONDS = 60
 
@@ -76,8 +78,8 @@ export interface LaunchForm {
   /** Values that such a resource group offers. */
   slurmValues: SlurmValues
   priority: number
-  /** The part of the outside that the session may reach; `full`: as much as the resource policy and the domain allow. */
-  network: NetworkMode
+  /** The part of the outside that the session may reach; `usual`: what the resource policy and the domain give. */
+  network: NetworkChoice
   /** Names of an allow list, as typed. */
   allowedNames: string
   /** Whether the session may be stopped for a session of higher priority, and continue later. */
@@ -191,7 +193,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     slurmTime: '',
     slurmValues: {},
     priority: 0,
-    network: 'full',
+    network: 'usual',
     allowedNames: '',
     interruptible: false,
     dependsOn: [],
@@ -264,9 +266,9 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
 }
 
 /** The fields of the form for the network of a request. */
-export const networkLike = ({ mode, names = [] }: NetworkAccess = { mode: 'full' }) => ({
-  network: mode,
-  allowedNames: names.join('\n'),
+export const networkLike = (access: NetworkAccess | undefined) => ({
+  network: access?.mode ?? ('usual' as const),
+  allowedNames: access?.names?.join('\n') ?? '',
 })
 
 const secondsText = (seconds: number | null) => (seconds === null ? '' : durationText(seconds))
@@ -378,8 +380,8 @@ export function isOverHosts(
 
 /** Without a choice, the resource policy and the domain decide. */
 function toNetwork({ network: mode, allowedNames }: LaunchForm): NetworkAccess | undefined {
-  if (mode === 'full') return undefined
-  return mode === 'none' ? { mode } : { mode, names: namesIn(allowedNames) }
+  if (mode === 'usual') return undefined
+  return mode === 'allowlist' ? { mode, names: namesIn(allowedNames) } : { mode }
 }
 
 /** Converts the form to the request for the manager; only for a form without errors. */

@@ -30,6 +30,14 @@ describe('the answer of what-if', () => {
     })
   })
 
+  test('the network that a launch gets by default is there with its reason', () => {
+    const notices: WhatIf['notices'] = [{ code: 'network_by_default', message: 'The session has no network.' }]
+    expect(outlookOf(answer({ startsNow: true, notices }), one)).toMatchObject({
+      text: 'Starts now.',
+      network: 'The session has no network.',
+    })
+  })
+
   test('the smallest change that the form can make is offered', () => {
     const smaller: WhatIf['smaller'] = [
       { slot: 'cuda.shares', amount: '0.5' },

@@ -19,6 +19,8 @@ export interface Offer {
 /** The manager's answer about a request, as shown on the page. */
 export interface Outlook extends Forecast {
   readonly offer: Offer | null
+  /** The network that a launch gets that chooses none, and why; missing if it is everything. */
+  readonly network?: string
 }
 
 /** Codes of refusals that hold until the user changes the request. */
@@ -26,6 +28,8 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'group_inactive',
   'group_needed',
   'group_not_found',
+  'network_not_allowed',
+  'network_not_enforceable',
   'over_concurrency_limit',
   'over_container_limit',
   'over_domain_limit',
@@ -43,11 +47,21 @@ export const OUTLOOK_ICONS: Readonly<Record<Forecast['kind'], string>> = {
   unknown: mdiTimerSandEmpty,
 }
 
-/** Formats the answer to a what-if request. @param pulled whether the image has to be pulled first */
-export function outlookOf(
-  { startsNow, reason, smaller, notices }: WhatIf,
-  { count, pulled, gpu }: { count: number; pulled: boolean; gpu: GpuSlot | undefined },
-): Outlook {
+interface Asked {
+  readonly count: number
+  /** Whether the image has to be pulled first. */
+  readonly pulled: boolean
+  readonly gpu: GpuSlot | undefined
+}
+
+/** Formats the answer to a what-if request. */
+export function outlookOf(answer: WhatIf, asked: Asked): Outlook {
+  const usual = answer.notices.find(({ code }) => code === 'network_by_default')
+  const start = startOf(answer, asked)
+  return usual ? { ...start, network: messageText(usual) } : start
+}
+
+function startOf({ startsNow, reason, smaller, notices }: WhatIf, { count, pulled, gpu }: Asked): Outlook {
   if (startsNow) {
     const copied = notices.find(({ code }) => code === 'image_from_host')
     const start = startText(count, pulled && !copied)

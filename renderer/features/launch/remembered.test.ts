@@ -60,12 +60,20 @@ describe('the remembered launch', () => {
       opens: '',
       automount: false,
       runImageCommand: false,
-      network: 'full',
+      network: 'usual',
       allowedNames: '',
       interruptible: true,
       kind: 'batch',
       folders: [],
     })
+  })
+
+  test('access to everything is chosen for one launch only', () => {
+    const storage = aStorage()
+    remember(OWNER, { ...job, network: 'full' }, storage)
+    expect(recall(OWNER, storage)?.network).toBe('usual')
+    remember(OWNER, { ...job, network: 'none' }, storage)
+    expect(recall(OWNER, storage)?.network).toBe('none')
   })
 
   test('one click repeats a batch job as a batch job, and says so', () => {

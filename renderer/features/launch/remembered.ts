@@ -1,8 +1,8 @@
 import { parseJson } from '#base/parse-json'
-import { isGpuChoice, NETWORK_MODES, type UserId } from '#manager/contract'
+import { isGpuChoice, type UserId } from '#manager/contract'
 import { type FolderChoice } from './folder-choice.ts'
 import { keyOf } from '../../data/launch/forget-launch.ts'
-import { type LaunchForm } from './launch-form.ts'
+import { type LaunchForm, NETWORK_CHOICES } from './launch-form.ts'
 
 const NUMBERS = ['cpu', 'mem', 'shmem', 'gpu'] as const
 const COUNTS = ['count', 'clusterSize', 'priority'] as const
@@ -30,7 +30,7 @@ export type Remembered = Pick<LaunchForm, 'image' | (typeof NUMBERS)[number]> &
 
 export function remember(user: UserId | undefined, form: LaunchForm, storage: Storage = localStorage): void {
   const kept = Object.fromEntries((['image', ...NUMBERS, ...OPTIONAL] as const).map(name => [name, form[name]]))
-  storage.setItem(keyOf(user), JSON.stringify(kept))
+  storage.setItem(keyOf(user), JSON.stringify(withoutFull(kept)))
 }
 
 /** Reads the remembered choices. @returns null if there are none, or their shape is not that of `remember` */
@@ -47,12 +47,16 @@ export function recall(user: UserId | undefined, storage: Storage = localStorage
     all(TEXTS, text => typeof text === 'string') &&
     all(CHOICES, choice => typeof choice === 'boolean') &&
     all(['kind'], kind => KINDS.includes(kind)) &&
-    all(['network'], mode => (NETWORK_MODES as readonly unknown[]).includes(mode)) &&
+    all(['network'], mode => (NETWORK_CHOICES as readonly unknown[]).includes(mode)) &&
     all(['folders'], isFolders) &&
     all(['slurmValues'], isTexts) &&
     all(['gpuChoice'], choice => choice === null || isGpuChoice(choice))
-  return isGood ? (value as Remembered) : null
+  return isGood ? withoutFull(value as Remembered) : null
 }
+
+/** Everything is chosen for one launch only: a default of less counts for the next one. Earlier versions wrote `full` for the default. */
+const withoutFull = <T extends { network?: unknown }>(kept: T): T =>
+  kept.network === 'full' ? { ...kept, network: 'usual' } : kept
 
 const isTexts = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.values(value).every(text => typeof text === 'string')

@@ -129,6 +129,12 @@ export default {
   image_from_host: '먼저 다른 호스트에서 이미지를 복사합니다({size}). 걸리는 시간은 세션에 표시됩니다.',
   image_from_host_in:
     '먼저 다른 호스트에서 이미지를 복사합니다({size}). 최근 속도(초당 {rate})로 약 {seconds}초 걸립니다.',
+  network_default_none_of_policy:
+    '시작할 때 네트워크를 선택하지 않았고 자원 정책 "{name}"의 기본값이 네트워크 없음이므로, 세션에 네트워크가 없습니다.',
+  network_default_none_of_domain:
+    '시작할 때 네트워크를 선택하지 않았고 도메인 "{name}"의 기본값이 네트워크 없음이므로, 세션에 네트워크가 없습니다.',
+  network_default_list_of_policy: '자원 정책 "{name}"의 기본값에 따라 다음 이름에만 접속할 수 있습니다: {allowed}.',
+  network_default_list_of_domain: '도메인 "{name}"의 기본값에 따라 다음 이름에만 접속할 수 있습니다: {allowed}.',
   first_of_several: '세션 {count}개 중 첫 번째에 관한 답입니다. 나머지는 자리가 나면 시작합니다.',
   large_hosts_away: '이 세션을 실행할 만큼 큰 호스트는 모두 연결이 끊겼거나 멈추어 있습니다.',
   needs_largest_host: '필요: {needed}(제일 큰 호스트에 {available}).',

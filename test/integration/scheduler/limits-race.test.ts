@@ -54,6 +54,7 @@ describe('two resource groups that are scheduled at the same time', () => {
       max_lifetime_seconds: null,
       allowed_storage_hosts: null,
       allowed_names: null,
+      default_names: null,
       max_folders: null,
       max_folder_bytes: null,
       max_folder_files: null,

@@ -20,14 +20,15 @@ beforeAll(async () => {
   await cluster.api.assignResourcePolicy({ params: { name: 'bound' }, body: { userId } })
 })
 afterEach(async () => {
-  await bound(null)
-  await ofDomain(null)
+  await ofPolicy({ allowedNames: null, defaultNames: null })
+  await cluster.api.updateDomain({ params: { name: 'default' }, body: { allowedNames: null, defaultNames: null } })
   await cluster.reset()
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
 
-const bound = (allowedNames: ResourcePolicy['allowedNames']) =>
-  cluster.api.updateResourcePolicy({ params: { name: 'bound' }, body: { allowedNames } })
+const ofPolicy = (body: Partial<Pick<ResourcePolicy, 'allowedNames' | 'defaultNames'>>) =>
+  cluster.api.updateResourcePolicy({ params: { name: 'bound' }, body })
+const bound = (allowedNames: ResourcePolicy['allowedNames']) => ofPolicy({ allowedNames })
 const ofDomain = (allowedNames: Domain['allowedNames']) =>
   cluster.api.updateDomain({ params: { name: 'default' }, body: { allowedNames } })
 const join = (restricts?: boolean) =>
@@ -60,6 +61,62 @@ test('a launch that chooses nothing gets what policy and domain allow together',
   expect(await network()).toEqual({ mode: 'allowlist', names: ['a.example.org'] })
   await ofDomain([])
   expect(await network()).toEqual({ mode: 'none' })
+})
+
+test('a default of less than the limit: what a launch gets that chooses nothing, and the answers say why', async () => {
+  await join(true)
+  await ofPolicy({ defaultNames: [] })
+  const asked = { body: { image: 'berth/python:3.13' } }
+  const told = { code: 'network_by_default', cause: 'network_default_none_of_policy', values: { name: 'bound' } }
+  expect((await user.whatIf(asked)).notices).toMatchObject([told])
+  const { items, notices } = await user.createSession(asked)
+  expect([items[0]?.network, notices]).toMatchObject([{ mode: 'none' }, [told]])
+  expect((await launch({ mode: 'full' })).network).toEqual({ mode: 'full' })
+  expect((await launch(LIST)).network.mode).toBe('allowlist')
+  await ofPolicy({ defaultNames: ['pypi.org', 'a.example.org'], allowedNames: ['*.example.org', 'b.org'] })
+  await cluster.api.updateDomain({ params: { name: 'default' }, body: { defaultNames: ['*.example.org'] } })
+  const less = await user.createSession(asked)
+  expect(less.items[0]?.network).toEqual({ mode: 'allowlist', names: ['a.example.org'] })
+  expect(less.notices).toMatchObject([{ cause: 'network_default_list_of_domain', values: { name: 'default' } }])
+  expect(await refused({ mode: 'full' })).toMatchObject({ detail: { cause: 'network_list_of_policy' } })
+})
+
+test('a session that had everything starts again with everything, whatever the default is by then', async () => {
+  await join(true)
+  const { id } = await launch()
+  await cluster.reach(id, 'RUNNING')
+  await user.deleteSession({ params: { id } })
+  await cluster.reach(id, 'TERMINATED')
+  await ofPolicy({ defaultNames: [] })
+  const again = await user.restartSession({ params: { id }, body: {} })
+  expect(again.network).toEqual({ mode: 'full' })
+  await cluster.reach(again.id, 'RUNNING')
+  await user.deleteSession({ params: { id: again.id } })
+  await cluster.reach(again.id, 'TERMINATED')
+  await bound(['pypi.org'])
+  const less = await user.restartSession({ params: { id: again.id }, body: {} })
+  expect(less.network).toEqual({ mode: 'none' })
+  expect(less.notices).toMatchObject([{ code: 'network_by_default' }])
+})
+
+test('a session over several hosts without network runs only where each host keeps its container in', async () => {
+  const capacity = { cpu: 2000, mem: 2 ** 33 }
+  const lax = await cluster.join({ capacity, clusterAddress: '10.1.1.1' })
+  const body = {
+    image: 'berth/python:3.13',
+    resources: { cpu: '2', mem: '1g' },
+    clusterSize: 2,
+    clusterMode: 'multi-host' as const,
+    network: { mode: 'none' as const },
+  }
+  expect(await refusal(user.createSession({ body }))).toMatchObject({ code: 'network_not_enforceable' })
+  const first = await cluster.join({ capacity, clusterAddress: '10.1.1.2', restricts: true })
+  expect((await user.whatIf({ body })).startsNow).toBe(false)
+  const second = await cluster.join({ capacity, clusterAddress: '10.1.1.3', restricts: true })
+  const { id } = await cluster.launch(body, user)
+  await cluster.reach(id, 'RUNNING')
+  expect([lax, first, second].map(agent => agent.requests('create_kernel').length)).toEqual([0, 1, 1])
+  expect(first.requests('create_kernel')[0]?.spec.allowedNames).toEqual([])
 })
 
 test('a request for more is refused with the policy or the domain and what it allows', async () => {
