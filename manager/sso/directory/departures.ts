@@ -20,6 +20,7 @@ import { newsOfTaken, takeBack } from '../../users/take-back.ts'
 import { type SignInProviders } from '../providers.ts'
 import { type DirectoryAccess, type DirectoryClient } from './client.ts'
 import { valueOfSubject } from './entry.ts'
+import { presentInVisits } from './in-visits.ts'
 
 const EVERY_MS = 30 * 60_000
 /** A person must be missing for this long: a directory that is being moved or restored may answer without some of its people. */
@@ -68,7 +69,8 @@ export function startDepartures(deps: DeparturesDeps): AsyncDisposable {
       ({ subject }) => valueOfSubject(subject, access.settings.directory) !== undefined,
     )
     if (linked.length === 0) return
-    const there = await client.present(
+    const there = await presentInVisits(
+      client,
       access,
       linked.map(({ subject }) => subject),
     )
