@@ -63,7 +63,18 @@ export function parseFilter(text: string): Filter {
     if (name === undefined || !/^[\w$:.-]+$/.test(name)) throw fault()
     const path = pathOf(name)
     at += 1
-    if (tokens[at] === '[') return { kind: 'within', path, part: enclosed(']') }
+    if (tokens[at] === '[') {
+      const part = enclosed(']')
+      // Entra ID: `emails[type eq "work"].value eq "ada@example.org"`, of one entry of the list.
+      const inner = /^\.([\w$-]+)$/.exec(tokens[at] ?? '')?.[1]?.toLowerCase()
+      if (inner === undefined) return { kind: 'within', path, part }
+      at += 1
+      return { kind: 'within', path, part: { kind: 'and', parts: [part, compared(inner)] } }
+    }
+    return compared(path)
+  }
+
+  function compared(path: string): Filter {
     const operator = tokens[at]?.toLowerCase()
     at += 1
     if (operator === 'pr') return { kind: 'present', path }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type GroupId, GroupSpec, isAppError, UserId } from '#manager/contract'
 import {
+  countScimGroups,
   findHiddenGroup,
   findScimUsers,
   listScimGroups,
@@ -15,7 +16,7 @@ import { isUniqueViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Groups } from '../users/groups.ts'
 import { equalityOf, type Filter, fits } from './filter.ts'
-import { type Found, type Wanted } from './list.ts'
+import { type Found, partOf, type Wanted } from './list.ts'
 import { type Doc, MOST_ITEMS, patched } from './patch.ts'
 import { projectNameOf } from './project-name.ts'
 import { readResource } from './read-resource.ts'
@@ -119,7 +120,6 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     }
     await setMembers(client, id, { before, after })
     await note(client, 'scimChangeGroup', displayName)
-    await note(client, 'scimChangeGroup', given.displayName)
   }
 
   async function isTaken(domain: string, displayName: string, except?: GroupId): Promise<boolean> {
@@ -168,12 +168,18 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     ])
 
   return {
-    async list({ domain }, filter, { part, withMembers }) {
+    async list({ domain }, filter, wanted) {
+      const { withMembers } = wanted
       const by = equalityOf(filter, ['displayname', 'externalid', 'id'] as const)
-      const rows = await listScimGroups(db, domain, by)
-      if (!filter || by) return { total: rows.length, resources: await docs(part(rows), withMembers) }
-      const found = (await docs(rows, true)).filter(doc => fits(filter, doc))
-      const resources = part(found)
+      if (!filter || by) {
+        const [total, rows] = await Promise.all([
+          countScimGroups(db, domain, by),
+          listScimGroups(db, domain, by, wanted),
+        ])
+        return { total, resources: await docs(rows, withMembers) }
+      }
+      const found = (await docs(await listScimGroups(db, domain, undefined), true)).filter(doc => fits(filter, doc))
+      const resources = partOf(found, wanted)
       return {
         total: found.length,
         resources: withMembers ? resources : resources.map(({ members: _, ...doc }) => doc),
@@ -259,14 +265,7 @@ async function firstFree<T>(displayName: string, act: (name: string) => Promise<
   throw taken()
 }
 
-function readGroup(body: unknown): Given {
-  const keys = new Map(Object.keys(Given.shape).map(name => [name.toLowerCase(), name]))
-  const spelled =
-    typeof body === 'object' && body !== null
-      ? Object.fromEntries(Object.entries(body).map(([name, value]) => [keys.get(name.toLowerCase()) ?? name, value]))
-      : body
-  return readResource(Given, spelled)
-}
+const readGroup = (body: unknown): Given => readResource(Given, body)
 
 function toDoc(row: ScimGroupRow, members: readonly { readonly id: string; readonly name: string }[] | undefined): Doc {
   return {

@@ -2,8 +2,8 @@ import { type Doc } from './patch.ts'
 
 /** The part of a list that a client asks for. */
 export interface Wanted {
-  /** The entries of the page, so that nothing is read for the others. */
-  readonly part: <T>(all: readonly T[]) => T[]
+  readonly offset: number
+  readonly limit: number
   readonly withMembers: boolean
 }
 
@@ -12,3 +12,7 @@ export interface Found {
   readonly total: number
   readonly resources: readonly Doc[]
 }
+
+/** The entries of the page, where SQL cannot choose them. */
+export const partOf = <T>(all: readonly T[], { offset, limit }: Pick<Wanted, 'offset' | 'limit'>): T[] =>
+  all.slice(offset, offset + limit)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { equalityOf, type Filter, fits, parseFilter, pathOf } from './filter.ts'
 import { invalid, ScimError } from './scim-error.ts'
+import { spelled, spelling } from './spelling.ts'
 
 export type Doc = Record<string, unknown>
 
@@ -29,8 +30,9 @@ export function patched(doc: Doc, body: unknown): Doc {
   if (!parsed.success) throw new ScimError(400, 'The body needs a list Operations.', 'invalidSyntax')
   const next = structuredClone(doc)
   const work: Work = { comparisons: 0 }
-  for (const { op, path, value } of parsed.data) {
+  for (const { op, path, value: given } of parsed.data) {
     const verb = op.toLowerCase()
+    const value = spelled(given)
     if (verb !== 'add' && verb !== 'replace' && verb !== 'remove') {
       throw new ScimError(400, `"${op.slice(0, 20)}" is no operation: add, remove or replace.`, 'invalidSyntax')
     }
@@ -65,16 +67,8 @@ function parsePath(text: string): Path {
 const isDoc = (value: unknown): value is Doc => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The name as the resource has it, or as it would be called. */
-function keyOf(doc: Doc, name: string): string {
-  return Object.keys(doc).find(key => key.toLowerCase() === name) ?? SPELLINGS[name] ?? name
-}
+const keyOf = (doc: Doc, name: string) => Object.keys(doc).find(key => key.toLowerCase() === name) ?? spelling(name)
 
-const SPELLINGS: Readonly<Record<string, string>> = Object.fromEntries(
-  ['userName', 'displayName', 'externalId', 'familyName', 'givenName', 'middleName'].map(name => [
-    name.toLowerCase(),
-    name,
-  ]),
-)
 const LISTS: ReadonlySet<string> = new Set(['emails', 'members'])
 
 /** Work of one request so far. */
@@ -100,7 +94,7 @@ function apply(doc: Doc, operation: Operation, work: Work): void {
   }
   if (sub === undefined) {
     if (verb === 'remove') Reflect.deleteProperty(doc, key)
-    else doc[key] = isDoc(doc[key]) && isDoc(value) ? { ...doc[key], ...spelled(value) } : value
+    else doc[key] = isDoc(doc[key]) && isDoc(value) ? { ...doc[key], ...value } : value
     return
   }
   const inner = isDoc(doc[key]) ? doc[key] : {}
@@ -108,9 +102,6 @@ function apply(doc: Doc, operation: Operation, work: Work): void {
   else inner[keyOf(inner, sub)] = value
   doc[key] = inner
 }
-
-const spelled = (value: Doc) =>
-  Object.fromEntries(Object.entries(value).map(([name, inner]) => [SPELLINGS[name.toLowerCase()] ?? name, inner]))
 
 function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value]
@@ -137,15 +128,19 @@ function changedList(list: readonly unknown[], { verb, path, value }: Operation,
   if (found.size === 0) {
     if (verb === 'remove') return [...list]
     // Okta and Entra ID set `emails[type eq "work"].value` where there is none yet.
-    const made = filter.kind === 'compare' && filter.operator === 'eq' ? { [filter.path]: filter.value } : undefined
+    const made =
+      filter.kind === 'compare' && filter.operator === 'eq' ? { [spelling(filter.path)]: filter.value } : undefined
     if (!made) throw new ScimError(400, 'Nothing matches the path.', 'noTarget')
-    return [...list, sub === undefined ? { ...made, ...(isDoc(value) ? value : { value }) } : { ...made, [sub]: value }]
+    return [
+      ...list,
+      sub === undefined ? { ...made, ...(isDoc(value) ? value : { value }) } : { ...made, [spelling(sub)]: value },
+    ]
   }
   return list.map(item => {
     if (!found.has(item) || !isDoc(item)) return item
     if (sub === undefined) return { ...item, ...(isDoc(value) ? value : { value }) }
     const { [keyOf(item, sub)]: _, ...rest } = item
-    return verb === 'remove' ? rest : { ...rest, [sub]: value }
+    return verb === 'remove' ? rest : { ...rest, [spelling(sub)]: value }
   })
 }
 

@@ -4,6 +4,7 @@ import { Email, isAppError, UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { listGroupsOf } from '../store/identity/groups.ts'
 import {
+  countScimUsers,
   findHidden,
   isUserNameTaken,
   listScimUsers,
@@ -11,6 +12,7 @@ import {
   type ScimUserNote,
   type ScimUserRow,
 } from '../store/identity/scim.ts'
+import { forgetDepartures } from '../store/identity/sign-in-identities.ts'
 import { lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { toAuditRow } from '../store/operation/audit-row.ts'
@@ -24,7 +26,7 @@ import { type Logins } from '../users/logins.ts'
 import { type Passwords, strangerAt } from '../users/passwords.ts'
 import { newPassword } from '../users/secrets.ts'
 import { equalityOf, type Filter, fits } from './filter.ts'
-import { type Found, type Wanted } from './list.ts'
+import { type Found, partOf, type Wanted } from './list.ts'
 import { type Doc, patched } from './patch.ts'
 import { readResource } from './read-resource.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
@@ -78,7 +80,7 @@ export interface ScimUsersDeps {
  * deleted account is deactivated, because accounts keep their history, and is out of the client's sight; made again, it comes back.
  */
 export interface ScimUsers {
-  list(client: ScimClient, filter: Filter | undefined, wanted: Pick<Wanted, 'part'>): Promise<Found>
+  list(client: ScimClient, filter: Filter | undefined, wanted: Omit<Wanted, 'withMembers'>): Promise<Found>
   /** @throws ScimError */
   get(client: ScimClient, id: string): Promise<Doc>
   create(client: ScimClient, body: unknown): Promise<Doc>
@@ -112,13 +114,14 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
   }
 
   /** Writes what a client says of an account. @returns the account, and whether it was activated or deactivated */
-  async function write(trx: Db, client: ScimClient, user: UserRow, { given, hidden }: Change): Promise<Written> {
+  async function write(trx: Db, client: ScimClient, user: UserRow, change: Change): Promise<Written> {
+    const { given, hidden, decides } = change
     const userName = given.userName.trim()
     if (await isUserNameTaken(trx, client.domain, userName, user.id)) throw taken()
     await putScimUser(trx, user.id, client.domain, noteOf(given, userName, hidden))
     const active = !hidden && (given.active ?? user.active)
-    const change = { active, name: nameOf(given, user.name) }
-    const changed = (await updateUser(trx, user.id, change)) ?? user
+    const changed = (await updateUser(trx, user.id, { active, name: nameOf(given, user.name) })) ?? user
+    if (decides || hidden || user.active !== active) await forgetDepartures(trx, user.id)
     const ended = user.active && !active ? await endAccess(trx, user) : []
     const by = { userId: NOBODY, email: `SCIM: ${client.name}` }
     const news: News[] = [
@@ -131,7 +134,12 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
     return { user: changed, ended, news, turned: user.active !== active }
   }
 
-  async function change(client: ScimClient, id: string, step: (before: Doc) => Given | null): Promise<void> {
+  async function change(
+    client: ScimClient,
+    id: string,
+    step: (before: Doc) => Given | null,
+    decides = false,
+  ): Promise<void> {
     const written = await store
       .transaction(async trx => {
         // Locked before it is read: two requests at a time must not undo each other, and the account may have moved.
@@ -140,7 +148,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
         if (!before || !user || user.domain !== client.domain || user.role === 'superadmin') throw notFound('user')
         const given = step(before)
         const kept = given ?? readUser(before)
-        const done = await write(trx, client, user, { given: kept, hidden: given === null })
+        const done = await write(trx, client, user, { given: kept, hidden: given === null, decides })
         await insertAuditRows(trx, [auditOf(client, given === null ? 'scimDeleteUser' : 'scimChangeUser', done)])
         return done
       })
@@ -157,12 +165,14 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
   }
 
   return {
-    async list({ domain }, filter, { part }) {
+    async list({ domain }, filter, wanted) {
       const by = equalityOf(filter, ['username', 'externalid', 'id'] as const)
-      const rows = await listScimUsers(db, domain, by)
-      if (!filter || by) return { total: rows.length, resources: await docs(part(rows)) }
-      const found = (await docs(rows)).filter(doc => fits(filter, doc))
-      return { total: found.length, resources: part(found) }
+      if (!filter || by) {
+        const [total, rows] = await Promise.all([countScimUsers(db, domain, by), listScimUsers(db, domain, by, wanted)])
+        return { total, resources: await docs(rows) }
+      }
+      const found = (await docs(await listScimUsers(db, domain, undefined))).filter(doc => fits(filter, doc))
+      return { total: found.length, resources: partOf(found, wanted) }
     },
 
     get,
@@ -184,6 +194,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
           const done = await write(trx, client, user, {
             given: { ...given, active: given.active ?? true },
             hidden: false,
+            decides: true,
           })
           await insertAuditRows(trx, [auditOf(client, 'scimCreateUser', done)])
           return done
@@ -199,7 +210,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
 
     async replace(client, id, body) {
       const given = readUser(body)
-      await change(client, id, () => given)
+      await change(client, id, () => given, typeof given.active === 'boolean')
       return get(client, id)
     },
 
@@ -218,6 +229,8 @@ const NOBODY = '00000000-0000-0000-0000-000000000000' as UserId
 interface Change {
   readonly given: Given
   readonly hidden: boolean
+  /** Whether the client says itself if the account is active: a directory that has its person again then does not change it. */
+  readonly decides: boolean
 }
 
 interface Written {
@@ -229,22 +242,7 @@ interface Written {
 
 const taken = () => new ScimError(409, 'Another account has this userName or address.', 'uniqueness')
 
-/** Reads a resource whose attributes may be spelled in any case. */
-const readUser = (body: unknown): Given => readResource(Given, respelled(body))
-
-const NAMES = new Map(
-  [...Object.keys(Given.shape), 'formatted', 'familyName', 'givenName', 'middleName', 'value', 'type', 'primary'].map(
-    name => [name.toLowerCase(), name],
-  ),
-)
-
-function respelled(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(respelled)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [NAMES.get(name.toLowerCase()) ?? name, respelled(inner)]),
-  )
-}
+const readUser = (body: unknown): Given => readResource(Given, body)
 
 /** The address of a new account: the primary one, the first, or the userName. */
 function addressOf({ emails, userName }: Given): string {

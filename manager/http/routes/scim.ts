@@ -106,10 +106,10 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
     const list: Work = async (client, request) => {
       const filter = textOf(request, 'filter')
       const parsed = filter === undefined ? undefined : parseFilter(filter)
-      const { startIndex, part } = page(request)
-      const wanted = { part, withMembers: !excludes(request, 'members') }
+      const page = pageOf(request)
+      const wanted = { ...page, withMembers: !excludes(request, 'members') }
       const { total, resources } = await kind.list(client, parsed, wanted)
-      return [200, listOf(resources, total, startIndex)]
+      return [200, listOf(resources, total, page.offset + 1)]
     }
     route('GET', path, list)
     route('POST', path, async (client, request) => [201, await kind.create(client, request.body)])
@@ -164,16 +164,15 @@ const excludes = (request: FastifyRequest, attribute: string) =>
     .some(name => name.trim().toLowerCase() === attribute) ?? false
 
 /** RFC 7644, section 3.4.2.4: pages by index, from 1. A count below 0 counts as 0, and an index below 1 as 1. */
-function page(request: FastifyRequest): Pick<Wanted, 'part'> & { readonly startIndex: number } {
+function pageOf(request: FastifyRequest): Pick<Wanted, 'offset' | 'limit'> {
   const numberOf = (name: string, otherwise: number) => {
     const said = textOf(request, name)
     if (said === undefined) return otherwise
     if (!/^-?\d{1,9}$/.test(said)) throw new ScimError(400, `${name} must be a number.`, 'invalidValue')
     return Number(said)
   }
-  const startIndex = Math.max(1, numberOf('startindex', 1))
-  const count = Math.min(MOST_RESULTS, Math.max(0, numberOf('count', MOST_RESULTS)))
-  return { startIndex, part: all => all.slice(startIndex - 1, startIndex - 1 + count) }
+  const limit = Math.min(MOST_RESULTS, Math.max(0, numberOf('count', MOST_RESULTS)))
+  return { offset: Math.max(1, numberOf('startindex', 1)) - 1, limit }
 }
 
 const listOf = (resources: readonly Doc[], totalResults = resources.length, startIndex = 1): Doc => ({

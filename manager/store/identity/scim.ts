@@ -86,23 +86,42 @@ const isHidden = sql<boolean>`coalesce(scim_users.hidden, false)`
 
 export type ScimUserRow = Awaited<ReturnType<typeof listScimUsers>>[number]
 
-/** @param by the value of one attribute, which SQL compares; undefined: all */
-export async function listScimUsers(
-  db: Db,
-  domain: string,
-  by: { readonly attribute: 'username' | 'externalid' | 'id'; readonly value: string } | undefined,
-) {
-  if (by?.attribute === 'id' && !UserId.safeParse(by.value).success) return []
-  return users(db, domain)
-    .select(columns)
-    .select([userName.as('user_name'), isHidden.as('hidden')])
+/** The value of one attribute, which SQL compares; undefined: all. */
+type By<A extends string> = { readonly attribute: A; readonly value: string } | undefined
+type ByOfUser = By<'username' | 'externalid' | 'id'>
+type ByOfGroup = By<'displayname' | 'externalid' | 'id'>
+
+/** A part of a list, in its order. */
+export interface ScimPage {
+  readonly offset: number
+  readonly limit: number
+}
+
+const seen = (db: Db, domain: string, by: ByOfUser) =>
+  users(db, domain)
     .where(sql<boolean>`not ${isHidden}`)
     .$if(by?.attribute === 'username', query => query.where(sql<boolean>`lower(${userName}) = lower(${by?.value})`))
     .$if(by?.attribute === 'externalid', query => query.where('scim_users.external_id', '=', by?.value ?? ''))
     .$if(by?.attribute === 'id', query => query.where('users.id', '=', (by?.value ?? '') as UserId))
+
+/** @param page the entries that are read; all if left out */
+export async function listScimUsers(db: Db, domain: string, by: ByOfUser, page?: ScimPage) {
+  if (by?.attribute === 'id' && !UserId.safeParse(by.value).success) return []
+  return seen(db, domain, by)
+    .select(columns)
+    .select([userName.as('user_name'), isHidden.as('hidden')])
     .orderBy('users.created_at')
     .orderBy('users.id')
+    .$if(page !== undefined, query => query.offset(page?.offset ?? 0).limit(page?.limit ?? 0))
     .execute()
+}
+
+export async function countScimUsers(db: Db, domain: string, by: ByOfUser): Promise<number> {
+  if (by?.attribute === 'id' && !UserId.safeParse(by.value).success) return 0
+  const { count } = await seen(db, domain, by)
+    .select(sql<number>`count(*)::int`.as('count'))
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 /** Whether another account of the domain has this userName, or this address. */
@@ -153,26 +172,35 @@ const groupName = sql<string>`coalesce(scim_groups.display_name, groups.name)`
 export type ScimGroupRow = Awaited<ReturnType<typeof listScimGroups>>[number]
 
 /** Projects of a domain that a client sees: all but `default`, and those that a client has deleted. */
-export async function listScimGroups(
-  db: Db,
-  domain: string,
-  by: { readonly attribute: 'displayname' | 'externalid' | 'id'; readonly value: string } | undefined,
-) {
-  if (by?.attribute === 'id' && !GroupId.safeParse(by.value).success) return []
-  return db
+const seenGroups = (db: Db, domain: string, by: ByOfGroup) =>
+  db
     .selectFrom('groups')
     .leftJoin('scim_groups', 'scim_groups.group_id', 'groups.id')
-    .select(['groups.id', 'groups.name', 'groups.version', 'groups.created_at', 'scim_groups.external_id'])
-    .select(['scim_groups.changed_at', groupName.as('display_name')])
     .where('groups.domain', '=', domain)
     .where('groups.name', '<>', DEFAULT_GROUP)
     .where(sql<boolean>`not coalesce(scim_groups.hidden, false)`)
     .$if(by?.attribute === 'displayname', query => query.where(sql<boolean>`lower(${groupName}) = lower(${by?.value})`))
     .$if(by?.attribute === 'externalid', query => query.where('scim_groups.external_id', '=', by?.value ?? ''))
     .$if(by?.attribute === 'id', query => query.where('groups.id', '=', (by?.value ?? '') as GroupId))
+
+/** @param page the entries that are read; all if left out */
+export async function listScimGroups(db: Db, domain: string, by: ByOfGroup, page?: ScimPage) {
+  if (by?.attribute === 'id' && !GroupId.safeParse(by.value).success) return []
+  return seenGroups(db, domain, by)
+    .select(['groups.id', 'groups.name', 'groups.version', 'groups.created_at', 'scim_groups.external_id'])
+    .select(['scim_groups.changed_at', groupName.as('display_name')])
     .orderBy('groups.created_at')
     .orderBy('groups.id')
+    .$if(page !== undefined, query => query.offset(page?.offset ?? 0).limit(page?.limit ?? 0))
     .execute()
+}
+
+export async function countScimGroups(db: Db, domain: string, by: ByOfGroup): Promise<number> {
+  if (by?.attribute === 'id' && !GroupId.safeParse(by.value).success) return 0
+  const { count } = await seenGroups(db, domain, by)
+    .select(sql<number>`count(*)::int`.as('count'))
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 /** A project that a client has deleted, by the name of the group, or else by its own. */

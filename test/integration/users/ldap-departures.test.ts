@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { BASE } from '../../fixtures/slapd.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
 import { DIRECTORY, type LdapWorld, startLdapWorld } from './ldap-steps.ts'
+import { scimClient } from './scim-steps.ts'
 
 /** People who leave the directory while their sign-ins, tokens and sessions live on: a manager that asks often. */
 const EVERY_MS = 20
@@ -61,13 +62,24 @@ test('an account that an administrator has switched off stays so', async () => {
   expect(await isActive(user.id)).toBe(false)
 })
 
-test('an account that an administrator switches off after the directory has, stays so when its person is back', async () => {
+/** Switches an account off as a client of SCIM does. */
+async function switchOffByScim(id: string): Promise<void> {
+  const { token } = await world.admin.createScimToken({ body: { name: `of ${id}`, domain: 'default' } })
+  const scim = scimClient(world.manager.url, token)
+  const { body } = await scim('GET', `/Users/${id}`)
+  expect((await scim('PUT', `/Users/${id}`, { ...body, active: false })).status).toBe(200)
+}
+
+test.each([
+  ['an administrator', (id: string) => world.admin.updateUser({ params: { id }, body: { active: false } })],
+  ['a client of SCIM', switchOffByScim],
+])('an account that %s switches off after the directory has, stays so when its person is back', async (_, off) => {
   await othersWhoStay()
   const [ada, bob] = [await world.person({ userAccountControl: 512 }), await world.person({ userAccountControl: 512 })]
   const [first, second] = [await world.signIn(ada), await world.signIn(bob)]
   for (const { dn } of [ada, bob]) await world.slapd.set(dn, 'userAccountControl', '514')
   for (const { user } of [first, second]) await expect.poll(() => isActive(user.id)).toBe(false)
-  await world.admin.updateUser({ params: { id: first.user.id }, body: { active: false } })
+  await off(first.user.id)
   for (const { dn } of [ada, bob]) await world.slapd.set(dn, 'userAccountControl', '512')
   await expect.poll(() => isActive(second.user.id)).toBe(true)
   expect(await isActive(first.user.id)).toBe(false)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient } from '#manager/contract'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
+import { ERROR, GROUP, PATCH, scimClient, type ScimRequest, USER } from './scim-steps.ts'
 
 /**
  * SCIM 2.0 as identity providers speak it. What RFC 7643 and 7644 demand of a service provider without optional parts, and the requests that
@@ -15,34 +16,12 @@ beforeAll(async () => {
   admin = (await manager.signIn()).api
   await admin.createDomain({ body: { name: 'lab' } })
   token = (await admin.createScimToken({ body: { name: 'Okta', domain: 'lab' } })).token
+  request = scimClient(manager.url, token)
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 
-type Doc = Record<string, unknown> & { id: string; userName?: string; externalId?: string }
-interface Reply {
-  readonly status: number
-  readonly body: Doc & { Resources: Doc[]; totalResults: number; startIndex: number; itemsPerPage: number }
-  readonly headers: Headers
-}
-
-async function scim(method: string, path: string, body?: unknown, bearer = token): Promise<Reply> {
-  const reply = await fetch(`${manager.url}/scim/v2${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${bearer}`,
-      'content-type': 'application/scim+json',
-      accept: 'application/scim+json',
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const text = await reply.text()
-  return { status: reply.status, body: (text === '' ? {} : JSON.parse(text)) as Reply['body'], headers: reply.headers }
-}
-
-const USER = 'urn:ietf:params:scim:schemas:core:2.0:User'
-const GROUP = 'urn:ietf:params:scim:schemas:core:2.0:Group'
-const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
-const ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error'
+let request: ScimRequest
+const scim: ScimRequest = (...of) => request(...of)
 
 let people = 0
 function aUser(more: Record<string, unknown> = {}) {
