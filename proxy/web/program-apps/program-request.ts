@@ -75,28 +75,48 @@ const OF_THE_HOST =
 /**
  * The headers of an app's answer as the program gets them. The answer stands at the console's origin, so nothing in it may reach further than
  * itself: no field for the whole host, no leave for other origins, cookies only below the app's path, and no script should a browser show it
- * after all.
+ * after all. Programs follow a redirect with all their headers, at least with `Berth-Authorization`, so one that leads out of the app's path
+ * comes as `Berth-Location`: the token must not go there.
  */
-export function programAnswer(raw: RawHeaders, prefix: string): string[] {
+export function programAnswer(raw: RawHeaders, way: AnswerWay): string[] {
+  const elsewhere: string[] = []
   const kept = mapHeaders(raw, (name, value) => {
-    if (OF_THE_HOST.test(name)) return undefined
-    if (name === 'set-cookie') return ownCookie(value) && belowPath(value, prefix)
-    if (name === 'location') return locationBelow(value, prefix)
-    return value
+    if (OF_THE_HOST.test(name) || name === ELSEWHERE.toLowerCase()) return undefined
+    if (name === 'set-cookie') return ownCookie(value) && belowPath(value, way.prefix)
+    if (name !== 'location') return value
+    const below = locationBelow(value, way)
+    if (below === undefined) elsewhere.push(ELSEWHERE, value)
+    return below
   })
-  return [...kept, ...FOR_NO_PAGE]
+  return [...kept, ...elsewhere, ...FOR_NO_PAGE]
 }
+
+/** Where the answer stands. */
+type AnswerWay = Pick<ProgramWay, 'prefix' | 'scheme' | 'host'>
 
 const FOR_NO_PAGE = [
   ...['Content-Security-Policy', "sandbox; default-src 'none'; frame-ancestors 'none'"],
   ...['Cross-Origin-Resource-Policy', 'same-origin', 'X-Content-Type-Options', 'nosniff'],
 ]
 
-/** An address of the app as the program reaches it. The app was called as `localhost`, where the program would ask its own computer. */
-function locationBelow(value: string, prefix: string): string {
-  const path = value.replace(/^https?:\/\/localhost(?=[/?#]|$)/i, '')
-  if (path === value && (!value.startsWith('/') || value.startsWith('//'))) return value
-  return path.startsWith('/') ? prefix + path : `${prefix}/${path}`
+/** Name of the field with an address elsewhere, which programs do not follow by themselves. */
+const ELSEWHERE = 'Berth-Location'
+
+/**
+ * An address of the app as the program reaches it. The app was called as `localhost`, where the program would ask its own computer.
+ *
+ * @returns undefined for an address that is not below the app's path
+ */
+function locationBelow(value: string, { prefix, scheme, host }: AnswerWay): string | undefined {
+  const at = URL.parse(value, 'http://localhost/')
+  if (at === null) return undefined
+  const isWhole = /^\s*([a-z][a-z\d+.-]*:|[/\\]{2})/i.test(value)
+  if (!isWhole && !/^\s*[/\\]/.test(value)) return value
+  if (isWhole) {
+    if (at.origin === URL.parse(`${scheme}://${host}`)?.origin && at.pathname.startsWith(`${prefix}/`)) return value
+    if (!/^https?:$/.test(at.protocol) || at.host !== 'localhost') return undefined
+  }
+  return prefix + at.pathname + at.search + at.hash
 }
 
 function belowPath(value: string, prefix: string): string {

@@ -65,7 +65,8 @@ export function createProgramRoute(deps: ProgramRouteDeps): ProgramRoute {
       const host = request.headers.host ?? ''
       return programHeaders(raw, { token, inject, address, scheme, host, prefix })
     },
-    answerHeaders: (_, raw) => programAnswer(raw, prefix),
+    answerHeaders: (request, raw) =>
+      programAnswer(raw, { prefix, scheme: clientOf(request).scheme, host: request.headers.host ?? '' }),
     failurePage: () => '',
     failureAnswer: failure => {
       const { code, detail } = over ?? failure

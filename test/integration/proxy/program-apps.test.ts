@@ -27,6 +27,17 @@ let launched: Promise<Session> | undefined
 const seen: { method: string; url: string; headers: IncomingMessage['headers']; body: string }[] = []
 afterEach(() => void seen.splice(0))
 
+/** Frameworks build whole addresses with the name by which they were called. */
+const LOCATIONS: Record<string, string> = {
+  '/moved-wholly': 'http://localhost/there?x=1',
+  '/moved-beside': 'there',
+  '/moved-away': 'https://evil.example.org/take',
+  '/moved-away/2': '//evil.example.org/take',
+  '/moved-away/3': '/\\evil.example.org/../../../..',
+  '/moved-away/4': 'http://localhost:9/take',
+  '/moved-away/5': '/../../../api/v1/me',
+}
+
 function anApp(): Server {
   const server = createServer((request, response) => {
     void text(request).then(body => {
@@ -37,8 +48,7 @@ function anApp(): Server {
         'access-control-allow-origin': '*',
         'strict-transport-security': 'max-age=0',
         'set-cookie': ['sid=1; Path=/; Domain=example.org', 'berth_8400=planted; Path=/'],
-        // Frameworks build whole addresses with the name by which they were called.
-        location: url === '/moved-wholly' ? `http://${headers.host ?? ''}/there?x=1` : '/there',
+        location: LOCATIONS[url] ?? '/there',
       })
       response.end('the app')
     })
@@ -123,6 +133,26 @@ test('a program with a token for an app reaches it, and the app gets everything 
   expect(moved.headers.get('location')).toBe(`/apps/${session.id}/http-8000/there`)
   const wholly = await fetch(at('http-8000/moved-wholly'), { headers: bearer(token), redirect: 'manual' })
   expect(wholly.headers.get('location')).toBe(`/apps/${session.id}/http-8000/there?x=1`)
+})
+
+test('a redirect that leads elsewhere is told, and never followed with the token', async () => {
+  const { token } = await tokenFor('http-8000')
+  const below = `/apps/${session.id}/http-8000`
+  const own = `${web.url}${below}/own`
+  LOCATIONS['/moved-own'] = own
+  for (const [path, location, elsewhere] of [
+    ['moved-beside', 'there', null],
+    ['moved-own', own, null],
+    ['moved-away', null, 'https://evil.example.org/take'],
+    ['moved-away/2', null, '//evil.example.org/take'],
+    ['moved-away/3', null, '/\\evil.example.org/../../../..'],
+    ['moved-away/4', null, 'http://localhost:9/take'],
+    ['moved-away/5', `${below}/api/v1/me`, null],
+  ] as const) {
+    const reply = await fetch(at(`http-8000/${path}`), { headers: bearer(token), redirect: 'manual' })
+    expect(reply.status, path).toBe(302)
+    expect([reply.headers.get('location'), reply.headers.get('berth-location')], path).toEqual([location, elsewhere])
+  }
 })
 
 test('an app has an Authorization of its own beside Berth-Authorization, and its secret from Berth', async () => {
