@@ -118,10 +118,15 @@ function readKind(type: string): 'interactive' | 'batch' {
   })
 }
 
-/** Clients that know priorities send 10 for the usual one, of 0 to 100. */
+/** Clients that know priorities send 10 for the usual one, of 0 to 100; Berth has ten steps to either side. */
 function berthPriority(priority: number | undefined): number | undefined {
-  return priority === undefined || priority === 10 ? undefined : Math.max(-10, Math.min(10, priority - 10))
+  if (priority === undefined || priority === USUAL_PRIORITY) return undefined
+  const steps = priority - USUAL_PRIORITY
+  if (Math.abs(steps) <= 10) return steps
+  throw new AppError('bad_request', { why: 'priority: must be 0 to 20. 10 is the usual one.' })
 }
+
+const USUAL_PRIORITY = 10
 
 function readTime(text: string): string {
   const time = new Date(text)

@@ -210,6 +210,7 @@ describe('A5, A9, A10, A28: the life of a session', () => {
     expect(await refused({}, { preopen_ports: [8000] })).toContain('preopen_ports')
     expect(await refused({}, { resources: { 'rocm.device': '1' } })).toContain('rocm.device')
     expect(await refused({ type: 'inference' })).toContain('inference')
+    for (const priority of [-1, 21, 100]) expect(await refused({ priority })).toContain('0 to 20')
     expect((await client.send('POST', '/session/first-session/rename?name=other')).json?.title).toContain(
       'does not rename',
     )
@@ -637,6 +638,24 @@ describe('lists of administrators', () => {
     })
     const remove = 'mutation($email:String!){ delete_user(email:$email){ ok msg } }'
     expect(await admin.gql(remove, { email: 'new@example.org' })).toMatchObject({ delete_user: { ok: true } })
+  })
+})
+
+describe('members of groups', () => {
+  const modify = async (gid: string, user_uuids: string[]) => {
+    const query = 'mutation($gid:UUID!,$input:ModifyGroupInput!){ modify_group(gid:$gid, props:$input){ ok msg } }'
+    return await admin.gql(query, { gid, input: { user_update_mode: 'add', user_uuids } })
+  }
+  test('an id that is none is refused by its name, and nobody is added', async () => {
+    const { id } = await cluster.api.createGroup({ body: { name: 'of-clients' } })
+    const { user } = await member.me()
+    expect(await modify(id, [user.id, 'not-an-id'])).toEqual({
+      modify_group: { ok: false, msg: expect.stringContaining('"not-an-id"') as string },
+    })
+    const groupsOf = async () => (await cluster.api.getUser({ params: { id: user.id } })).groups.map(one => one.id)
+    expect(await groupsOf()).not.toContain(id)
+    expect(await modify(id, [user.id])).toMatchObject({ modify_group: { ok: true } })
+    expect(await groupsOf()).toContain(id)
   })
 })
 

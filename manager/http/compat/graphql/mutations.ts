@@ -137,8 +137,10 @@ export const MUTATIONS = {
     const given = parseInput(GroupProps, props)
     const id = GroupId.safeParse(gid)
     if (!id.success) throw new AppError('group_not_found')
-    for (const user of given.user_uuids ?? []) {
-      const params = { id: id.data, userId: UserId.parse(user) }
+    // All are read before the first is written: a wrong one changes nothing.
+    const users = (given.user_uuids ?? []).map(readUserId)
+    for (const userId of users) {
+      const params = { id: id.data, userId }
       await (given.user_update_mode === 'remove' ? api.removeGroupMember({ params }) : api.addGroupMember({ params }))
     }
     const body = defined({
@@ -196,6 +198,12 @@ function roleOf(text: string) {
   const role = readRole(text)
   if (role) return role
   throw new AppError('bad_request', { why: 'role: must be user, admin or superadmin.' })
+}
+
+function readUserId(text: string): UserId {
+  const id = UserId.safeParse(text)
+  if (id.success) return id.data
+  throw new AppError('user_not_found', { why: `user_uuids: "${text.slice(0, 64)}" is no id of a user.` })
 }
 
 function keyOf(text: string): AccessKey {
