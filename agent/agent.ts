@@ -1,44 +1,37 @@
-import { readFile } from 'node:fs/promises'
 import { type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { shareRuns } from '#base/share-runs'
-import { type DataHeader, type KernelWarning } from '#agent/contract'
-import { type AgentId, type Because, because, createRecentLines } from '#manager/contract'
-import { localCores } from './capacity.ts'
-import { createCommands } from './commands/commands.ts'
+import { type DataHeader, type FromAgent } from '#agent/contract'
+import { type AgentId, createRecentLines } from '#manager/contract'
+import { type Commands, createCommands } from './commands/commands.ts'
 import { type Config } from './config.ts'
 import { type Control, startControl } from './control/control.ts'
 import { openIdentity } from './control/identity.ts'
 import { replacedBy } from './control/replaced-by.ts'
 import { lockDirectory } from './directory-lock.ts'
-import { createEngineClaim } from './docker/engine-claim.ts'
-import { createEngineClient, isEngineUnreachable } from './docker/engine-client.ts'
+import { createEngineClaim, type EngineClaim } from './docker/engine-claim.ts'
+import { createEngineClient, type EngineClient, isEngineUnreachable } from './docker/engine-client.ts'
 import { createImageCatalog } from './images/catalog.ts'
-import { createAccountsOfImages } from './images/image-accounts.ts'
-import { createImageGiver } from './images/give-image.ts'
-import { createImageTaker } from './images/take-image.ts'
+import { createImageGiver, type ImageGiver } from './images/give-image.ts'
+import { createImageTaker, type ImageTaker } from './images/take-image.ts'
 import { createUnusedImages } from './images/unused-images.ts'
-import { bootTime } from './kernel/exit.ts'
 import { devicesInUse, imagesInUse } from './kernel/in-use.ts'
-import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
-import { createKeptLogs } from './kernel/kept-logs.ts'
-import { createMemoryKills } from './kernel/memory-kills.ts'
-import { createLiveFolders } from './kernel/live-folders.ts'
-import { tellTerminals } from './kernel/tell-terminals.ts'
+import { type KernelManager } from './kernel/kernel-manager.ts'
 import { leaveHost } from './leaving/leaving.ts'
-import { startGuards } from './limits/guards.ts'
 import { createLog } from './log.ts'
 import { type Isolation } from './network/firewall.ts'
 import { runDoctor } from './run-doctor.ts'
 import { readInstallation } from './program/installation.ts'
 import { openProgramUpdates } from './program/updates.ts'
-import { startStats } from './stats/stats.ts'
 import { createDataSockets } from './tunnel/data-sockets.ts'
 import { createStreams, type Streams } from './tunnel/streams.ts'
 import { type EnginePart, startEnginePart } from './wiring/engine-part.ts'
 import { openHostPart } from './wiring/host-part.ts'
+import { createKernelNews } from './wiring/kernel-news.ts'
+import { createKernelsPart } from './wiring/kernels-part.ts'
 import { currentReport } from './wiring/report.ts'
 import { createRequests } from './wiring/requests.ts'
+import { startWatchesPart } from './wiring/watches-part.ts'
 
 export interface Agent {
   readonly agentId: AgentId
@@ -62,12 +55,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const { agentId: given, managerKey } = config.invitation ?? {}
   const identity = await openIdentity(config.directory, { replaces: replacedBy(config), given, managerKey })
   const { agentId } = identity
-  const engine = createEngineClient(config.dockerHost)
-  const claim = createEngineClaim(engine, agentId, config.claimVolume)
-  await engine
-    .negotiate()
-    .then(() => claim.check())
-    .catch(unlessAway)
+  const { engine, claim } = await openEngine(config, agentId)
   const parts: { control?: Control; engine?: EnginePart; kernels?: KernelManager; streams?: Streams } = {}
   const onChange = () => parts.control?.changed()
   /**
@@ -81,15 +69,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       throw error
     })
   }
-  /** Tells the owner of a running kernel, and everybody at its terminals. */
-  function warn(code: KernelWarning['code'], kernelId: string, { why: message, ...key }: Because): void {
-    const kernel = parts.kernels?.reports().find(one => one.kernelId === kernelId)
-    const running = parts.kernels?.find(kernelId)
-    if (!kernel || !running) return
-    parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, warning: { code, message, ...key } })
-    // The timeline has the warning in any case.
-    void tellTerminals(engine, running, message).catch(() => undefined)
-  }
+  const notify = (message: FromAgent) => parts.control?.notify(message)
+  const news = createKernelNews({ engine, kernels: () => parts.kernels, notify })
   const host = stack.use(
     await openHostPart({
       config,
@@ -98,47 +79,27 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       devicesHeld: () => devicesInUse(parts.kernels?.reports() ?? []),
       isEngineUp: () => (parts.engine?.state.reachable ?? false) && (parts.kernels?.known ?? false),
       onChange,
-      onGpuFailed({ uuid, model }) {
-        const holders = parts.kernels?.running().filter(({ devices: held }) => held.includes(uuid)) ?? []
-        for (const { kernelId } of holders) warn('gpu_failed', kernelId, because('gpu_of_session_failed', { model }))
-      },
+      onGpuFailed: news.gpuFailed,
       log,
     }),
   )
-  const { networks, clusters, firewall, reach, files, storage, toolbox, devices } = host
+  const { networks, firewall, files, storage } = host
   const images = createImageCatalog(engine, onChange)
   const giver = stack.use(createImageGiver(engine, log))
   const taker = stack.use(
     createImageTaker({ engine, directory: config.directory, floorBytes: config.freeSpaceFloorBytes }),
   )
   const kernels = stack.use(
-    createKernelManager({
+    await createKernelsPart({
+      config,
       engine,
-      networks,
-      clusters,
-      reach,
-      files,
-      storage,
-      liveFolders: createLiveFolders({ directory: config.directory, files, storage, onChange, log }),
-      toolbox,
-      keptLogs: createKeptLogs({ ...config, engine }),
-      accounts: createAccountsOfImages(engine, { reader: `berth-accounts-${agentId.slice(-12)}`, log }),
-      devices,
+      host,
+      identity,
       taker,
-      trust: identity,
-      agentId,
-      verifyEngine: holdEngine,
-      bootedAtSeconds: bootTime(await readFile('/proc/stat', 'utf8').catch(() => '')),
-      cores: await localCores(),
-      networksAhead: config.networksAhead,
-      onChange(kernel) {
-        parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0 })
-        if (kernel.state.state !== 'running') void parts.streams?.release(kernel.kernelId)
-        onChange()
-      },
+      holdEngine,
+      notify,
       releaseAddress: async kernelId => await parts.streams?.release(kernelId),
-      onRemoved: onChange,
-      onPull: (kernelId, progress) => parts.control?.notify({ type: 'pull', kernelId, progress }),
+      onChange,
       log,
     }),
   )
@@ -158,27 +119,19 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   parts.streams = streams
   const installation = readInstallation(join(import.meta.dirname, '..'), config.isService)
   const updates = stack.use(
-    await openProgramUpdates({
-      installation,
-      allowed: config.updates,
-      directory: config.directory,
+    await openProgramUpdates({ installation, allowed: config.updates, directory: config.directory, onChange, log }),
+  )
+  const enginePart = stack.use(
+    startEnginePart({
+      engine,
+      host,
+      kernels,
+      images,
+      holdEngine,
       onChange,
+      onMemoryKill: news.memoryKill,
       log,
     }),
-  )
-  /** Whether a restart of the agent would cut people off, or repeat a start. */
-  const isBusy = () =>
-    streams.size > 0 ||
-    commands.list({}).commands.some(({ end }) => end === null) ||
-    kernels.reports().some(({ state }) => state.state === 'starting')
-  const isNewKill = createMemoryKills(() => performance.now())
-  function onMemoryKill(kernelId: string): void {
-    const kernel = kernels.reports().find(one => one.kernelId === kernelId)
-    if (kernel?.state.state !== 'running' || !isNewKill(kernelId)) return
-    parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, memoryKill: true })
-  }
-  const enginePart = stack.use(
-    startEnginePart({ engine, host, kernels, images, holdEngine, onChange, onMemoryKill, log }),
   )
   parts.engine = enginePart
   const control = stack.use(
@@ -189,7 +142,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       invitation: config.invitation,
       report: () => ({
         ...currentReport({ engine: enginePart, host, kernels, images, emulated: config.emulated }),
-        program: { ...updates.state(), busy: isBusy() },
+        program: { ...updates.state(), busy: isBusy({ streams, commands, kernels }) },
       }),
       onHeard({ engine: { reachable }, kernels: told }, { sentAt, started }) {
         // While its engine is away, an agent's report of containers counts only for kernels that the manager already knew to run.
@@ -201,11 +154,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         // Wait, so that the first report does not say "engine away" only because the engine has not been asked yet.
         await enginePart.settled
         await Promise.all([enginePart.tryCheck(), storage.check(), host.freeSpace.check()])
-        const serve = (header: DataHeader, wire: Socket) => {
-          if (header.kind === 'take_image') taker.serve(header.transferId, wire)
-          else if (header.kind === 'give_image') giver.serve(header.id, wire)
-          else streams.serve(header, wire)
-        }
+        const serve = serveBy({ taker, giver, streams })
         const manager = { managerUrl: url, fingerprint, proven, dial, dataToken }
         return createDataSockets({ ...manager, count: parkedSockets, serve, log })
       },
@@ -220,7 +169,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         images,
         taker,
         unused: createUnusedImages({ engine, starting: () => imagesInUse(kernels.reports()) }),
-        notify: message => parts.control?.notify(message),
+        notify,
         doctor: shareRuns(() => runDoctor(dirname(config.directory), config.managerUrl ?? identity.manager?.url)),
         recent,
       }),
@@ -228,29 +177,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   parts.control = control
-  stack.use(
-    startStats({
-      engine,
-      kernels,
-      devices,
-      scratchOf: kernelId => files.paths(kernelId).scratch,
-      onSample: samples => control.notify({ type: 'stats', kernels: samples }),
-    }),
-  )
-  stack.use(
-    startGuards({
-      running: () => kernels.running(),
-      homeOf: kernelId => files.paths(kernelId).scratch,
-      floorBytes: config.freeSpaceFloorBytes,
-      limits: config.homeLimits,
-      homeLimits: async kernelId => (await files.homeQuota()).unenforced(files.paths(kernelId).scratch),
-      stop: (kernelId, why) => kernels.halt(kernelId, why),
-      devices,
-      guard: config.gpuGuard,
-      warn: (kernelId, why) => warn('gpu_warned', kernelId, why),
-      log,
-    }),
-  )
+  stack.use(startWatchesPart({ config, engine, host, kernels, notify, warn: news.warn, log }))
   const { kind, why } = await files.homeQuota()
   log.info({ kind, why }, 'limit of homes')
   await control.ready
@@ -263,6 +190,47 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       return firewall.state
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** The engine, and this agent's claim of it, which is checked unless the engine is away. @throws `engine_already_managed` */
+async function openEngine(config: Config, agentId: AgentId): Promise<{ engine: EngineClient; claim: EngineClaim }> {
+  const engine = createEngineClient(config.dockerHost)
+  const claim = createEngineClaim(engine, agentId, config.claimVolume)
+  await engine
+    .negotiate()
+    .then(() => claim.check())
+    .catch(unlessAway)
+  return { engine, claim }
+}
+
+interface Busy {
+  readonly streams: Streams
+  readonly commands: Commands
+  readonly kernels: KernelManager
+}
+
+/** Whether a restart of the agent would cut people off, or repeat a start. */
+function isBusy({ streams, commands, kernels }: Busy): boolean {
+  return (
+    streams.size > 0 ||
+    commands.list({}).commands.some(({ end }) => end === null) ||
+    kernels.reports().some(({ state }) => state.state === 'starting')
+  )
+}
+
+interface DataServers {
+  readonly taker: ImageTaker
+  readonly giver: ImageGiver
+  readonly streams: Streams
+}
+
+/** @returns serves a raw socket by the part that its header names */
+function serveBy({ taker, giver, streams }: DataServers): (header: DataHeader, wire: Socket) => void {
+  return (header, wire) => {
+    if (header.kind === 'take_image') taker.serve(header.transferId, wire)
+    else if (header.kind === 'give_image') giver.serve(header.id, wire)
+    else streams.serve(header, wire)
   }
 }
 
