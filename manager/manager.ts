@@ -67,12 +67,12 @@ export async function startManager(
 ): Promise<Manager> {
   await using stack = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
-  const { databaseUrl, masterKeyFile, appsAddress } = config
-  const { store, managerId, box, key, cluster, members, bus } = stack.use(
+  const { databaseUrl, masterKeyFile, appsAddress, floorBytes, storage: paths } = config
+  const opened = stack.use(
     await openStorePart({ dataDir, databaseUrl, masterKeyFile, timings: timings?.cluster, signal, log }),
   )
-  const upgrades = createUpgrades()
-  const descriptors = descriptorLimit()
+  const { store, managerId, box, key, cluster, members, bus: events } = opened
+  const { jobLocks, peers } = cluster
 
   const hasAppsAddress = appsAddress !== undefined
   const requireWorkingProvider = () => accounts.requireWorkingProvider()
@@ -84,8 +84,8 @@ export async function startManager(
     requireFreePort: port => requireFreePort(config.host, port),
   })
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
-  const notifier = createAccountNotifier({ store, settings, mailer, events: bus })
-  const certificates = createCertificates({ store, settings, mailer, events: bus })
+  const notifier = createAccountNotifier({ store, settings, mailer, events })
+  const certificates = createCertificates({ store, settings, mailer, events })
   const url = (): string => config.advertiseUrl ?? http.url
   const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
   const rules = createOriginRules({ port: () => http.port, allowed })
@@ -98,8 +98,8 @@ export async function startManager(
       settings,
       mailer,
       notifier,
-      events: bus,
-      peers: cluster.peers,
+      events,
+      peers,
       consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
       isReachedAs: (request, host) => isReachedAs(request, rules, host),
       onLimitsChanged: () => sessions.limitsChanged(),
@@ -113,97 +113,49 @@ export async function startManager(
   const longRequests = stack.use(createLongRequests({ logins, signers, recheckMs: timings?.recheckMs }))
   const audit = stack.use(createAuditRecorder({ store, log }))
   const folders = stack.use(
-    await startFoldersPart({
-      store,
-      dataDir,
-      floorBytes: config.floorBytes,
-      paths: config.storage,
-      events: bus,
-      mailer,
-      settings,
-      log,
-      longRequests,
-    }),
+    await startFoldersPart({ store, dataDir, floorBytes, paths, events, mailer, settings, log, longRequests }),
   )
-  const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
-
+  const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events, url, log }))
   const webhooks = stack.use(
-    startWebhooksPart({
-      store,
-      box,
-      settings,
-      mailer,
-      events: bus,
-      jobLocks: cluster.jobLocks,
-      log,
-      timings: timings?.webhooks,
-    }),
+    startWebhooksPart({ store, box, settings, mailer, events, jobLocks, log, timings: timings?.webhooks }),
   )
-
   const hostBundles = stack.use(
     createHostBundles({ directory: join(dataDir, 'host-bundles'), log, ...defined({ program: timings?.hostProgram }) }),
   )
+
+  // The parts below need nearly all of it.
+  const upgrades = createUpgrades()
+  const descriptors = descriptorLimit()
+  const ground = { config, store, box, cluster, members, events, settings, upgrades, descriptors, audit, log }
 
   // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()
   const sessions = parts.use(
     await startSessionsPart({
-      settings,
+      ...ground,
+      managerId,
+      key,
       notifier,
       logins,
       longRequests,
       tlsKeyFor: url => certificates.keyFor(url),
       hostBundles,
-      tellHost: news => tellHostNews({ store, settings, mailer, events: bus }, news),
-      store,
-      managerId,
-      cluster,
-      key,
-      events: bus,
-      members,
-      box,
-      upgrades,
+      tellHost: news => tellHostNews({ store, settings, mailer, events }, news),
       url,
-      slurm: {
-        commands: config.slurmCommands,
-        pollMs: config.slurmPollSeconds === undefined ? undefined : config.slurmPollSeconds * 1000,
-      },
-      log,
+      slurm: slurmOf(config),
       timings,
-      audit,
       onPoliciesChanged: () => folders.quotas.enforceAll(),
       readSetUp: () => readSetUp({ settings, backups, certificates, appsAddress: hasAppsAddress }),
     }),
   )
-  const connections = parts.use(
-    startConnectionsPart({
-      store,
-      box,
-      settings,
-      cluster,
-      upgrades,
-      accounts,
-      sessions,
-      members,
-      folders,
-      audit,
-      appsAddress,
-      descriptors,
-      log,
-    }),
-  )
+  const connections = parts.use(startConnectionsPart({ ...ground, accounts, sessions, folders, appsAddress }))
 
   const handlers: Handlers = {
     ...accounts.handlers,
     ...createSystemHandlers({
-      config,
-      store,
-      cluster,
-      box,
+      ...ground,
       dataDir,
-      settings,
       mailer,
-      events: bus,
       certificates,
       backups,
       accounts,
@@ -212,7 +164,6 @@ export async function startManager(
       longRequests,
       ownUrl: () => http.url,
       backendAiPortChanged: () => compat.settingsChanged(),
-      log,
     }),
     ...sessions.handlers,
     ...folders.handlers,
@@ -220,38 +171,18 @@ export async function startManager(
   }
   signal?.throwIfAborted()
   const http = stack.use(
-    await startHttpPart({
-      config,
-      rules,
-      handlers,
-      store,
-      box,
-      cluster,
-      bus,
-      upgrades,
-      audit,
-      accounts,
-      sessions,
-      folders,
-      connections,
-      descriptors,
-      log,
-    }),
+    await startHttpPart({ ...ground, bus: events, rules, handlers, accounts, sessions, folders, connections }),
   )
   const compat = parts.use(
     await startCompatAdapter({
       ...config,
+      ...ground,
       trustedProxies: [...(config.trustedProxies ?? []), ...(config.backendAiProxies ?? [])],
       server: http,
       now: () => store.now(),
       logins,
       signers,
-      box,
-      upgrades,
-      settings,
-      peers: cluster.peers,
-      descriptors,
-      log,
+      peers,
     }),
   )
   log.info({ url: http.url, managerId }, 'manager ready')
@@ -259,16 +190,21 @@ export async function startManager(
   await cluster.join(url())
   backups.watch()
   stack.use(parts.move())
-  const opened = stack.move()
+  const running = stack.move()
   const { agentService, agents } = sessions
   return {
     url: http.url,
     take: socket => http.take(socket),
     managerId,
-    events: bus,
+    events,
     ...createParentRequests({ store, logins, agentService, agents, audit, log }),
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
+}
+
+/** Where the client commands of Slurm are, and how often they are called. */
+function slurmOf({ slurmCommands: commands, slurmPollSeconds: seconds }: ManagerConfig) {
+  return { commands, pollMs: seconds === undefined ? undefined : seconds * 1000 }
 }
 
 /** Agents send the advertised name as the Host, so it must be allowed. */

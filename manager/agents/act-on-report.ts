@@ -13,26 +13,20 @@ import {
 import { type AgentLinks } from '../cluster/agent-links.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
-import { type SessionChanges } from '../sessions/changes.ts'
 import { importContainer } from '../sessions/import.ts'
 import { type Lifecycle } from '../sessions/lifecycle/lifecycle.ts'
-import { PREPARING } from '../sessions/lifecycle/start.ts'
 import { INTERRUPTED, STARTED } from '../sessions/lifecycle/outcomes.ts'
 import { type Change, isStarting } from '../sessions/transition.ts'
 import { findAgent } from '../store/agents/agents.ts'
-import { extendStartBy, type KernelRow } from '../store/sessions/kernels.ts'
+import { type KernelRow } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSession } from '../store/sessions/sessions.ts'
-import { updateReasons } from '../store/sessions/touches.ts'
-import { type LiveStats } from '../stats/live.ts'
 import { exitReason } from './exit-reason.ts'
+import { createPhases, type PhasesDeps } from './act-on-phase.ts'
 import { type RecentKills } from './recent-kills.ts'
 import { type Action } from './reconcile.ts'
 
-export interface ActingDeps {
-  readonly store: Store
+export interface ActingDeps extends Pick<PhasesDeps, 'store' | 'changes' | 'prepareWithinMs'> {
   readonly events: EventPublisher
-  readonly changes: SessionChanges
   readonly lifecycle: Lifecycle
   /** Connections of the agents to the other managers. */
   readonly links: Pick<AgentLinks, 'isElsewhere' | 'wasElsewhere'>
@@ -40,23 +34,18 @@ export interface ActingDeps {
   readonly lastLog: (agentId: AgentId, kernelId: KernelId) => Promise<string | undefined>
   /** Whether the database was restored: agents may then be ahead of the database. */
   readonly isRestored: () => Promise<boolean>
-  /** How long an agent may take to start a container once its turn has come, including the time for its reply. */
-  readonly prepareWithinMs: number
   /** Called when an agent connected, disconnected or changed: placements may be possible now. */
   readonly onAgentChanged: () => void
   readonly log: Log
 }
 
 /** This process's memory of agents and their kernels. */
-export interface ActingMemory {
+export interface ActingMemory extends Pick<PhasesDeps, 'pulling' | 'live'> {
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: (agentId: AgentId) => Map<string, number>
   readonly memoryKills: (agentId: AgentId) => Pick<RecentKills, 'isRecent'>
   /** Whether this process has seen that the kernel runs. */
   readonly isKnownToRun: (kernelId: KernelId) => boolean
-  /** The attempt of each kernel for which its agent last reported that it pulls the image. */
-  readonly pulling: Map<KernelId, number>
-  readonly live: Pick<LiveStats, 'setWaiting' | 'sinceWaitingMs'>
 }
 
 /** Actions that failed; the next report repeats them. */
@@ -77,6 +66,7 @@ const CONTINUES_LATER = 75
  */
 export function createActing(deps: ActingDeps & ActingMemory) {
   const { store, events, changes, lifecycle, log } = deps
+  const { notePhase, setPhase, noteTurn } = createPhases(deps)
   /** Ends, by kernel and attempt, that were reported while the start is in flight. */
   const endsBeforeStart = new Set<string>()
 
@@ -135,50 +125,6 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       case 'import':
         return importRunning(agentId, action)
     }
-  }
-
-  function notePhase({ kernelId, attempt, phase }: Extract<Action, { do: 'phase' }>): void {
-    if (phase === 'pulling') deps.pulling.set(kernelId, attempt)
-    else deps.pulling.delete(kernelId)
-  }
-
-  /** Updates the session's status: it is PULLING while any of its kernels pulls. */
-  async function setPhase({ sessionId, kernelId, attempt, phase }: Extract<Action, { do: 'phase' }>): Promise<void> {
-    await changes.apply(sessionId, state => {
-      if (state.attempt !== attempt || !isStarting(state.status)) {
-        // The start is over already, so nothing would remove this entry later.
-        if (deps.pulling.get(kernelId) === attempt) deps.pulling.delete(kernelId)
-        return undefined
-      }
-      if (phase === 'pulling' && state.status === 'PREPARING') {
-        return { to: 'PULLING', reason: { code: 'image_missing', message: 'The host is pulling the image.' } }
-      }
-      const pulls = state.kernels.some(({ id, status }) => isStarting(status) && deps.pulling.get(id) === attempt)
-      if (phase === 'preparing' && state.status === 'PULLING' && !pulls) {
-        return { to: 'PREPARING', reason: { code: 'image_pulled', message: 'The image is on the host.' } }
-      }
-      return undefined
-    })
-  }
-
-  /** Shows in the session how many starts are ahead of its own, and keeps its deadline from running meanwhile. */
-  async function noteTurn(agentId: AgentId, action: Extract<Action, { do: 'phase' }>): Promise<void> {
-    const { sessionId, kernelId, attempt, ahead } = action
-    const waited = deps.live.sinceWaitingMs([kernelId]) !== undefined
-    if (ahead === undefined && !waited) return
-    const session = await findSession(store.db, sessionId)
-    if (session?.status !== 'PREPARING' || session.attempt !== attempt) return
-    if (ahead !== undefined) {
-      deps.live.setWaiting(kernelId)
-      // The agent gives the start up within this time after it knows that the report was processed.
-      await extendStartBy(store.db, kernelId, deps.prepareWithinMs)
-    }
-    const reason: Reason =
-      ahead === undefined
-        ? { code: 'create_sent', message: PREPARING }
-        : reasonOf('starting_soon', waitsFor(ahead, (await findAgent(store.db, agentId))?.name))
-    if (session.reason.message === reason.message) return
-    changes.hint(await updateReasons(store.db, 'PREPARING', new Map([[sessionId, reason]])))
   }
 
   async function end(
@@ -251,10 +197,6 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   }
 
   return actOnAll
-}
-
-function waitsFor(ahead: number, host = 'its host'): Because {
-  return ahead === 0 ? because('docker_is_busy', { host }) : because('starts_after_others', { count: ahead, host })
 }
 
 /** A session ends with any of its kernels, except a secondary one that has finished its work (exit code 0). */

@@ -3,13 +3,14 @@ import { type AgentId, type FolderId, because, type Because, type KernelId, type
 import { isHostAddress, type KernelFolder, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
+import { type Applied } from '../sessions/changes.ts'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
 import { type LiveStats } from '../stats/live.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
 import { findAgent, setProblem } from '../store/agents/agents.ts'
 import { createClockWatch } from './agent-clock.ts'
 import { type AgentFacts, createAgentFacts } from './agent-facts.ts'
-import { type AgentMemory, createMemories } from './agent-memory.ts'
+import { type AgentMemory, createMemories, type AgentMemories } from './agent-memory.ts'
 import { type AgentPresence, createAgentPresence } from './agent-presence.ts'
 import { createKernelStats } from './kernel-stats.ts'
 import { noteMemoryKill, noteWarning } from './running-news.ts'
@@ -47,6 +48,31 @@ export interface Reports
   modesChanged(agentId: AgentId): Promise<void>
 }
 
+function noteProblems(problems: AgentMemory['problems'], report: Report, leftOut: readonly Because[]): void {
+  const { network, host, storageAway } = report
+  // Images are reported only when they change, so a note about left-out images holds until the next such report.
+  if (report.images || leftOut.length > 0) problems.note('leftOut', inOne(leftOut))
+  problems.note('network', networkProblem(network.problem ?? null, network.problemBy))
+  problems.note('host', hostProblem(host?.problem ?? null, host?.problemBy))
+  problems.note('storage', storageProblem(storageAway))
+  problems.note('cluster', clusterProblem(network.clusterProblem ?? null, network.clusterProblemBy))
+}
+
+/** @returns whether they have changed */
+function noteStorage(memory: AgentMemory, report: Report): boolean {
+  const storage = new Set(report.storage)
+  const isNews = !isDeepStrictEqual(storage, memory.storage)
+  memory.storage = storage
+  return isNews
+}
+
+/** Notes whether the agent can restrict the network of sessions. @returns whether it has changed */
+function noteReach(memory: AgentMemory, { network: { restricts = false } }: Report): boolean {
+  const isNews = restricts !== memory.restricts
+  memory.restricts = restricts
+  return isNews
+}
+
 /** @returns whether they have changed */
 function noteArchitectures(memory: AgentMemory, { engine: { architectures = [] } }: Report): boolean {
   const now = architectures.length === 0 ? undefined : new Set(architectures)
@@ -62,6 +88,14 @@ function noteClusterAddress(memory: AgentMemory, { network: { clusterAddress: na
   const isNews = clusterAddress !== memory.clusterAddress
   memory.clusterAddress = clusterAddress
   return isNews
+}
+
+/** Notes containers whose end the agent has not confirmed: they hold its resources until it does. */
+function noteOrphans(memories: AgentMemories, unconfirmed: Applied['unconfirmed'] = []): void {
+  for (const { agentId, kernels } of unconfirmed) {
+    const memory = memories.find(agentId)
+    if (memory) memory.orphans = [...memory.orphans, ...kernels]
+  }
 }
 
 export function createReports(deps: ReportsDeps): Reports {
@@ -95,25 +129,16 @@ export function createReports(deps: ReportsDeps): Reports {
   ): Promise<readonly KernelId[]> {
     const memory = memories.of(agentId)
     const { problems } = memory
-    // Images are reported only when they change, so a note about left-out images holds until the next such report.
-    if (report.images || leftOut.length > 0) problems.note('leftOut', inOne(leftOut))
     const before = isUnfit(problems)
-    problems.note('network', networkProblem(report.network.problem ?? null, report.network.problemBy))
-    problems.note('host', hostProblem(report.host?.problem ?? null, report.host?.problemBy))
-    problems.note('storage', storageProblem(report.storageAway))
-    problems.note('cluster', clusterProblem(report.network.clusterProblem ?? null, report.network.clusterProblemBy))
+    noteProblems(problems, report, leftOut)
     const turned = isUnfit(problems) !== before
     watchClock(agentId, memory, { clockMs: report.clockMs, arrivedAt })
     const otherImages = await writeImages(agentId, memory, report.images)
-    const storage = new Set(report.storage)
-    const otherStorage = !isDeepStrictEqual(storage, memory.storage)
-    memory.storage = storage
+    const otherStorage = noteStorage(memory, report)
     memory.busy = report.program?.busy ?? true
     const otherArchitectures = noteArchitectures(memory, report)
     const otherAddress = noteClusterAddress(memory, report)
-    const { restricts = false } = report.network
-    const otherReach = restricts !== memory.restricts
-    memory.restricts = restricts
+    const otherReach = noteReach(memory, report)
     const mounts = noteMounts(memory, report.kernels, true)
     memory.deviceFigures = report.deviceFigures ?? []
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
@@ -158,10 +183,7 @@ export function createReports(deps: ReportsDeps): Reports {
   }
 
   changes.onApplied(({ kernelIds, from, to, effects, remote, unconfirmed }) => {
-    for (const { agentId, kernels } of unconfirmed ?? []) {
-      const memory = memories.find(agentId)
-      if (memory) memory.orphans = [...memory.orphans, ...kernels]
-    }
+    noteOrphans(memories, unconfirmed)
     if (!remote && (from === 'SCHEDULED' || effects.freed)) publishResources()
     for (const kernelId of kernelIds) {
       stats.forget(kernelId, to, effects)

@@ -6,7 +6,7 @@ import { detailOf } from './tell-gpu-faults.ts'
 
 const LONGEST = 500
 
-/** Informs every superadmin that no session can start on a host, or that sessions can start again, that one of its GPUs has failed, or its update. */
+/** Informs every superadmin about a host: sessions cannot start there, or can again; a GPU has failed; or an update has failed. */
 export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isUpdate, isDue }: HostNews): Promise<void> {
   const isFault = fault !== null
   if (gpu !== undefined) {

@@ -211,23 +211,7 @@ export function createSessionHandlers(
       groups: createResourceGroups({ store, onChanged: trigger }),
       accesses: createResourceGroupAccesses({ db: store.db, onChanged: limitsChanged }),
     }),
-    ...createQuotaRoutes({
-      policies: createResourcePolicies({
-        store,
-        notifier,
-        onChanged() {
-          limitsChanged()
-          onPoliciesChanged()
-        },
-      }),
-      presets: createPresets({ db: store.db, presence }),
-      usages: createUsages({
-        ...{ store, agents, reports, scheduling, readSetUp, log },
-        figures: agentService,
-        onChanged: trigger,
-      }),
-      ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),
-    }),
+    ...createQuotaHandlers(core, { notifier, onPoliciesChanged, readSetUp, agentService }),
   }
   return {
     ...{ handlers, agentService, sharing, removals },
@@ -235,6 +219,33 @@ export function createSessionHandlers(
       openCommand = given
     },
   }
+}
+
+interface QuotaHandlersDeps extends Pick<SessionHandlersDeps, 'notifier' | 'onPoliciesChanged' | 'readSetUp'> {
+  readonly agentService: AgentService
+}
+
+/** Limits, presets and use of resources. */
+function createQuotaHandlers(core: SessionsCore, deps: QuotaHandlersDeps) {
+  const { store, presence, agents, reports, scheduling, log, trigger, limitsChanged } = core
+  const { notifier, onPoliciesChanged, readSetUp, agentService } = deps
+  return createQuotaRoutes({
+    policies: createResourcePolicies({
+      store,
+      notifier,
+      onChanged() {
+        limitsChanged()
+        onPoliciesChanged()
+      },
+    }),
+    presets: createPresets({ db: store.db, presence }),
+    usages: createUsages({
+      ...{ store, agents, reports, scheduling, readSetUp, log },
+      figures: agentService,
+      onChanged: trigger,
+    }),
+    ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),
+  })
 }
 
 /** Sends the agent its device modes, through the manager to which it is connected. */

@@ -25,8 +25,8 @@ export interface Destroys {
   /** @returns the end of the container's log; empty if there is none */
   one(agentId: AgentId, kernelId: KernelId, how: How & { readonly attempt: number }): Promise<LastWords>
   /**
-   * Destroys the kernels that have not finished, each on its agent, and cancels their start if one is in flight. Rejects once all agents
-   * have answered, or could not be reached, if one has not done it.
+   * Destroys the kernels that have not finished, each on its agent, and cancels their start if one is in flight. Waits until every agent
+   * has answered or could not be reached. Rejects if any kernel was not destroyed.
    */
   all(kernels: readonly KernelRow[], how: How): Promise<readonly (LastWords & { readonly id: KernelId })[]>
   inFlight(agentId: AgentId, kernelId: KernelId): Promise<LastWords> | undefined
