@@ -16,7 +16,7 @@ import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { toAuditRow } from '../store/operation/audit-row.ts'
 import { type BackupState, changeBackupState, readBackupState } from '../store/operation/backups.ts'
 import { type TaskDetail, type Tasks } from '../tasks/tasks.ts'
-import { backupName, createBackupDirectory, toBackupError } from './directory.ts'
+import { type BackupDirectory, backupName, createBackupDirectory, toBackupError } from './directory.ts'
 import { dueTimes } from './due.ts'
 import { type TellDeps } from '../mail/tell-superadmins.ts'
 import { tellBackupFailed } from './notify.ts'
@@ -90,15 +90,6 @@ export function createBackups(deps: BackupsDeps): Backups {
     return backupName(time)
   }
 
-  interface Making {
-    readonly id: string
-    readonly signal: AbortSignal
-    readonly report: (detail: TaskDetail) => void
-    readonly name: string
-    readonly startedBy: string | null
-    readonly due: string | null
-  }
-
   async function make({ id, signal, report, name, startedBy, due }: Making): Promise<void> {
     const begun: BackupRun = {
       startedAt: iso(now()),
@@ -113,9 +104,9 @@ export function createBackups(deps: BackupsDeps): Backups {
     await change(state => ({ ...state, last: { ...begun, taskId: id } }))
     try {
       await directory.prepare()
-      await writeWithinSpace(join(directory.path, name), signal, report)
+      await writeWithinSpace({ directory, floorBytes, write, name, signal, report })
       const { bytes } = (await directory.list()).find(item => item.name === name) ?? { bytes: null }
-      await prune()
+      await prune(deps, directory)
       const done: BackupRun = { ...begun, outcome: 'done', endedAt: iso(now()), bytes }
       await change(state => ({ ...state, last: { ...done, taskId: id }, lastDone: done }))
     } catch (cause) {
@@ -131,33 +122,6 @@ export function createBackups(deps: BackupsDeps): Backups {
       }))
       if (problem && startedBy === null) await tell(problem, isAppError(error) ? error.code : 'internal')
       throw error
-    }
-  }
-
-  async function writeWithinSpace(file: string, signal: AbortSignal, report: Making['report']): Promise<void> {
-    const full = new AbortController()
-    const check = async () => {
-      const free = await directory.freeBytes()
-      if (free !== null && free < floorBytes) {
-        full.abort(new AppError('disk_full', because('backup_disk_full', { directory: directory.path })))
-      }
-    }
-    await check()
-    full.signal.throwIfAborted()
-    using _checking = every(DISK_CHECK_MS, check)
-    await write(file, { signal: AbortSignal.any([signal, full.signal]), onRows: rows => report(progress(rows)) })
-  }
-
-  /** The new backup is complete, so an error here does not make it a failed one. */
-  async function prune(): Promise<void> {
-    try {
-      const { backupKeep: keep } = await settings.read()
-      const names = await directory.prune(keep)
-      const detail = { names, keep }
-      if (names.length > 0)
-        await insertAuditRows(store.db, [toAuditRow({ action: 'backupsPruned', result: 'ok', detail })])
-    } catch (error) {
-      log.error({ err: error }, 'old backups were not deleted')
     }
   }
 
@@ -231,6 +195,51 @@ export function createBackups(deps: BackupsDeps): Backups {
       await checking?.[Symbol.asyncDispose]()
       await tasks[Symbol.asyncDispose]()
     },
+  }
+}
+
+interface Making {
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly report: (detail: TaskDetail) => void
+  readonly name: string
+  readonly startedBy: string | null
+  readonly due: string | null
+}
+
+interface Writing extends Pick<Making, 'signal' | 'report' | 'name'>, Pick<BackupsDeps, 'write'> {
+  readonly directory: BackupDirectory
+  readonly floorBytes: number
+}
+
+/** @throws AppError `disk_full` before the disk has less free space than the floor */
+async function writeWithinSpace({ directory, floorBytes, write, name, signal, report }: Writing): Promise<void> {
+  const full = new AbortController()
+  const check = async () => {
+    const free = await directory.freeBytes()
+    if (free !== null && free < floorBytes) {
+      full.abort(new AppError('disk_full', because('backup_disk_full', { directory: directory.path })))
+    }
+  }
+  await check()
+  full.signal.throwIfAborted()
+  using _checking = every(DISK_CHECK_MS, check)
+  await write(join(directory.path, name), {
+    signal: AbortSignal.any([signal, full.signal]),
+    onRows: rows => report(progress(rows)),
+  })
+}
+
+/** The new backup is complete, so an error here does not make it a failed one. */
+async function prune({ store, settings, log }: BackupsDeps, directory: BackupDirectory): Promise<void> {
+  try {
+    const { backupKeep: keep } = await settings.read()
+    const names = await directory.prune(keep)
+    const detail = { names, keep }
+    if (names.length > 0)
+      await insertAuditRows(store.db, [toAuditRow({ action: 'backupsPruned', result: 'ok', detail })])
+  } catch (error) {
+    log.error({ err: error }, 'old backups were not deleted')
   }
 }
 

@@ -7,6 +7,7 @@ import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { watchDirectory } from '../storage/watch-directory.ts'
 import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 
 /** A directory that a page shows. */
@@ -143,7 +144,7 @@ export function createFileWatches({
     const viewers = [...one.viewers]
     const newcomers = new Set(viewers.filter(viewer => viewer.isNew))
     for (const viewer of newcomers) viewer.isNew = false
-    const { allowed, host } = await allowedOf(one, viewers)
+    const { allowed, host } = await allowedOf(store.db, one, viewers)
     const state = host === undefined ? null : await turns(host, () => open(one, host))
     const before = one.seen
     one.seen = state?.etag ?? null
@@ -154,22 +155,6 @@ export function createFileWatches({
     one.toldAt = performance.now()
     const hint: EventHint = { topic: 'files', id: one.folderId, version: store.now(), path: one.path }
     for (const viewer of told) if (one.viewers.has(viewer)) viewer.send(hint)
-  }
-
-  /** The viewers who may read the folder now, and its storage host. */
-  async function allowedOf(
-    { folderId }: ShownDirectory,
-    viewers: readonly Viewer[],
-  ): Promise<{ allowed: Viewer[]; host: string | undefined }> {
-    const allowed: Viewer[] = []
-    let host: string | undefined
-    for (const viewer of viewers) {
-      const row = await requireFolder(store.db, viewer.caller, folderId, 'ro').catch(ignoreRefusal)
-      if (!row) continue
-      allowed.push(viewer)
-      host = row.storage_host
-    }
-    return { allowed, host }
   }
 
   /** Starts watching a directory, and reads its state. @returns null if it cannot be opened now */
@@ -245,6 +230,23 @@ export function createFileWatches({
       all.clear()
     },
   }
+}
+
+/** The viewers who may read the folder now, and its storage host. */
+async function allowedOf(
+  db: Db,
+  { folderId }: ShownDirectory,
+  viewers: readonly Viewer[],
+): Promise<{ allowed: Viewer[]; host: string | undefined }> {
+  const allowed: Viewer[] = []
+  let host: string | undefined
+  for (const viewer of viewers) {
+    const row = await requireFolder(db, viewer.caller, folderId, 'ro').catch(ignoreRefusal)
+    if (!row) continue
+    allowed.push(viewer)
+    host = row.storage_host
+  }
+  return { allowed, host }
 }
 
 const newlyWatched = ({ folderId, path }: ShownDirectory, gatherMs: number): Watched => ({

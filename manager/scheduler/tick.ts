@@ -151,15 +151,6 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     if (committed.length < placements.length) wanted = true
   }
 
-  async function explainPause(groups: readonly string[]): Promise<void> {
-    positions.clear()
-    for (const group of groups) {
-      const waiting = await listPending(store.db, group)
-      const news = waiting.filter(({ reason }) => reason.code !== PAUSED.code)
-      hint(await updateReasons(store.db, 'PENDING', new Map(news.map(({ id }) => [id, PAUSED]))))
-    }
-  }
-
   async function run(): Promise<void> {
     while (wanted && !closed) {
       wanted = false
@@ -167,7 +158,8 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
       try {
         const groups = await listGroupsToSchedule(store.db)
         if (await isPaused?.()) {
-          await explainPause(groups)
+          positions.clear()
+          await explainPause(deps, groups)
           continue
         }
         for (const group of positions.keys()) if (!groups.includes(group)) positions.delete(group)
@@ -217,6 +209,18 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
       clearTimeout(atEndOfRest)
       for (const timer of ends) clearTimeout(timer)
     },
+  }
+}
+
+/** Gives every waiting session of these groups the reason that scheduling is paused. */
+async function explainPause(
+  { store, hint }: Pick<SchedulerDeps, 'store' | 'hint'>,
+  groups: readonly string[],
+): Promise<void> {
+  for (const group of groups) {
+    const waiting = await listPending(store.db, group)
+    const news = waiting.filter(({ reason }) => reason.code !== PAUSED.code)
+    hint(await updateReasons(store.db, 'PENDING', new Map(news.map(({ id }) => [id, PAUSED]))))
   }
 }
 

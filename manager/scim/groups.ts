@@ -12,6 +12,7 @@ import {
 import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { toAuditRow } from '../store/operation/audit-row.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { isUniqueViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Groups } from '../users/groups.ts'
@@ -82,19 +83,6 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     return doc
   }
 
-  /** Checks before anything is written: a request that fails changes nothing. @throws ScimError */
-  async function requireMembers({ domain }: ScimClient, ids: readonly string[]): Promise<void> {
-    const known = await findScimUsers(db, domain, ids as UserId[])
-    const stranger = ids.find(id => !known.has(id as UserId))
-    if (stranger !== undefined) throw invalid(`No such user: ${stranger}`)
-  }
-
-  /** All members, also those whom the client has deleted: they do not come back into the project with their accounts. */
-  async function membersNow(id: GroupId): Promise<string[]> {
-    const members = await listScimMembers(db, [id], { withHidden: true })
-    return (members.get(id) ?? []).map(one => one.id)
-  }
-
   /** Adds and removes only what a request says: two requests at a time must not undo each other. */
   async function setMembers(client: ScimClient, id: GroupId, { before, after }: Members): Promise<void> {
     for (const userId of without(after, before)) {
@@ -112,7 +100,7 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     const id = current.id as GroupId
     const { displayName } = given
     const [before, after] = [membersOf(current), membersOf(given)]
-    await requireMembers(client, without(after, before))
+    await requireMembers(db, client, without(after, before))
     await put(client, id, given)
     // A project that an administrator has named otherwise keeps its name until the client names the group anew.
     if (projectNameOf(String(current.displayName)) !== projectNameOf(displayName)) {
@@ -146,7 +134,7 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     const hidden = await findHiddenGroup(db, domain, given.displayName)
     if (hidden) {
       await put(client, hidden.id, given)
-      return { id: hidden.id, before: await membersNow(hidden.id) }
+      return { id: hidden.id, before: await membersNow(db, hidden.id) }
     }
     if (await isTaken(domain, given.displayName)) throw taken()
     const caller = callerOf(client)
@@ -191,7 +179,7 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
     async create(client, body) {
       const given = readGroup(body)
       const after = membersOf(given)
-      await requireMembers(client, after)
+      await requireMembers(db, client, after)
       const { id, before } = await make(client, given)
       await setMembers(client, id, { before, after })
       await note(client, 'scimCreateGroup', given.displayName)
@@ -213,11 +201,24 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
       const before = await get(client, id)
       const { externalId = null, ...kept } = before as Doc & { id: GroupId; displayName: string; externalId?: string }
       const { id: groupId, displayName } = kept
-      await setMembers(client, groupId, { before: await membersNow(groupId), after: [] })
+      await setMembers(client, groupId, { before: await membersNow(db, groupId), after: [] })
       await putScimGroup(db, groupId, { domain: client.domain, displayName, externalId, hidden: true })
       await note(client, 'scimDeleteGroup', displayName)
     },
   }
+}
+
+/** Checks before anything is written: a request that fails changes nothing. @throws ScimError */
+async function requireMembers(db: Db, { domain }: ScimClient, ids: readonly string[]): Promise<void> {
+  const known = await findScimUsers(db, domain, ids as UserId[])
+  const stranger = ids.find(id => !known.has(id as UserId))
+  if (stranger !== undefined) throw invalid(`No such user: ${stranger}`)
+}
+
+/** All members, also those whom the client has deleted: they do not come back into the project with their accounts. */
+async function membersNow(db: Db, id: GroupId): Promise<string[]> {
+  const members = await listScimMembers(db, [id], { withHidden: true })
+  return (members.get(id) ?? []).map(one => one.id)
 }
 
 interface Members {

@@ -22,6 +22,7 @@ import { limitCopyToDomains } from '../store/images/image-domains.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { insertMessages } from '../store/operation/messages.ts'
 import { findSaveOf } from '../store/operation/tasks.ts'
 import {
@@ -93,33 +94,14 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
   const hint = (session: OwnedSessionRow) =>
     events.publish({ topic: 'task', id: session.id, version: store.now() }, { userId: session.owner_id })
 
-  /** @throws AppError `bad_request` for a name outside of those of the owner, `image_exists` */
-  async function requireFree(reference: string, session: OwnedSessionRow): Promise<void> {
-    const prefix = sessionImagePrefix(ownerOf(session))
-    if (!reference.startsWith(prefix)) throw new AppError('bad_request', because('session_image_name', { prefix }))
-    const known = toImages(await readKnownImages(db, null, [reference])).some(image => image.reference === reference)
-    if (known || (await resolveImageAlias(db, reference)) !== reference)
-      throw new AppError('image_exists', { reference })
-  }
-
-  /** @throws AppError `session_not_running` */
-  async function placeOf(session: OwnedSessionRow) {
-    const [kernel] = await listKernels(db, [session.id])
-    const agent = kernel?.agent_id ? await findAgent(db, kernel.agent_id) : undefined
-    if (session.status !== 'RUNNING' || !kernel || !agent) {
-      throw new AppError('session_not_running', { sessionId: session.id, ...because('image_of_running_session') })
-    }
-    return { kernelId: kernel.id, agent }
-  }
-
   async function start(
     session: OwnedSessionRow,
     { reference, title }: Wanted,
     caller: Caller,
     push?: ImagePush,
   ): Promise<Task> {
-    const { kernelId, agent } = await placeOf(session)
-    await requireFree(reference, session)
+    const { kernelId, agent } = await placeOf(db, session)
+    await requireFree(db, reference, session)
     const sessionId = session.id
     // Before the image is there: nobody else launches it meanwhile.
     const launchers = await readLaunchingDomains(db, { reference: session.image, digest: session.image_digest })
@@ -195,8 +177,8 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
         await start(session, { reference, title }, caller)
         return stateOf(session)
       }
-      await placeOf(session)
-      await requireFree(reference, session)
+      await placeOf(db, session)
+      await requireFree(db, reference, session)
       const request = { id: newUuid(), sessionId: id, reference, title, note, days: REQUEST_DAYS }
       const entered = await store.transaction(async trx => {
         await holdSignedIn(trx, caller)
@@ -250,6 +232,24 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
       hint(session)
     },
   }
+}
+
+/** @throws AppError `bad_request` for a name outside of those of the owner, `image_exists` */
+async function requireFree(db: Db, reference: string, session: OwnedSessionRow): Promise<void> {
+  const prefix = sessionImagePrefix(ownerOf(session))
+  if (!reference.startsWith(prefix)) throw new AppError('bad_request', because('session_image_name', { prefix }))
+  const known = toImages(await readKnownImages(db, null, [reference])).some(image => image.reference === reference)
+  if (known || (await resolveImageAlias(db, reference)) !== reference) throw new AppError('image_exists', { reference })
+}
+
+/** @throws AppError `session_not_running` */
+async function placeOf(db: Db, session: OwnedSessionRow) {
+  const [kernel] = await listKernels(db, [session.id])
+  const agent = kernel?.agent_id ? await findAgent(db, kernel.agent_id) : undefined
+  if (session.status !== 'RUNNING' || !kernel || !agent) {
+    throw new AppError('session_not_running', { sessionId: session.id, ...because('image_of_running_session') })
+  }
+  return { kernelId: kernel.id, agent }
 }
 
 /** The name of a pushed image: registry, project, and the name that the owner requested. */

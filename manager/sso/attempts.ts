@@ -73,7 +73,7 @@ export interface ProvedAttempt extends AttemptProof {
 export interface SsoAttempts {
   /** @throws AppError `sign_in_provider_not_found`, `bad_request` for a directory, as `ProviderClient.begin` */
   start(request: AttemptStart): Promise<StartedAttempt>
-  /** Begins where a visit would have ended: with a person, and a code for the client that showed the proof. */
+  /** Makes an attempt that needs no visit, for a person whose password a directory has checked. @returns the client's proof of it */
   proved(
     request: Pick<AttemptStart, 'provider' | 'address' | 'linkTo'> & { readonly person: Person },
   ): Promise<ProvedAttempt>

@@ -106,23 +106,7 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
   const seal = (id: string, secret: string | null) =>
     secret === null ? null : box.seal(secret, signInProviderContext(id))
 
-  function accessOf({
-    id,
-    settings: stored,
-    sealed_secret,
-    version,
-    mapping_version: mappingVersion,
-  }: SignInProviderRow): OpenProvider {
-    const settings = SignInProviderSettings.parse(stored)
-    const { name, issuer, clientId, scopes, directory } = settings
-    const secret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderContext(id))
-    return {
-      settings,
-      mappingVersion,
-      access: directory ? null : { id, version, name, issuer, clientId, scopes, clientSecret: secret },
-      directory: directory && { settings: { ...settings, directory }, password: secret },
-    }
-  }
+  const accessOf = (row: SignInProviderRow) => openRow(box, row)
 
   async function view(id: string): Promise<SignInProvider> {
     const [row, counts] = await Promise.all([findSignInProvider(db, id), countIdentities(db)])
@@ -261,6 +245,20 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
       await notifier.announce(news)
       return { removed, told: toldOfTaken(taken) }
     },
+  }
+}
+
+/** Opens the secret of a provider. */
+function openRow(box: SecretBox, row: SignInProviderRow): OpenProvider {
+  const { id, settings: stored, sealed_secret, version, mapping_version: mappingVersion } = row
+  const settings = SignInProviderSettings.parse(stored)
+  const { name, issuer, clientId, scopes, directory } = settings
+  const secret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderContext(id))
+  return {
+    settings,
+    mappingVersion,
+    access: directory ? null : { id, version, name, issuer, clientId, scopes, clientSecret: secret },
+    directory: directory && { settings: { ...settings, directory }, password: secret },
   }
 }
 

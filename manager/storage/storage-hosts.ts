@@ -6,7 +6,7 @@ import { readMarkers } from '../store/storage/storage-hosts.ts'
 import { type Log } from '../log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
-import { type CallsOf, createStorageCalls } from './calls.ts'
+import { type CallsOf, createStorageCalls, type StorageCalls } from './calls.ts'
 import { type DiskFloor } from './disk-floor.ts'
 import { FOLDERS, REMOVED, UPLOADS } from './directories.ts'
 import { errnoOf, isOfFileSystem } from './file-errors.ts'
@@ -108,18 +108,6 @@ export function createStorageHosts({
     return path
   }
 
-  /** @returns null where the file system does not answer */
-  async function spaceOf(host: string, path: string): Promise<StorageHost['space']> {
-    try {
-      const { bsize, blocks, bfree, bavail } = await callsOf(host).run(() => statfs(path))
-      // As df(1) counts: blocks that only root may fill are neither used nor free.
-      return { usedBytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize }
-    } catch (error) {
-      if (error instanceof AppError || isOfFileSystem(error)) return null
-      throw error
-    }
-  }
-
   /** @throws AppError `storage_host_not_found`, `storage_away` */
   async function openRoot(host: string, user?: UserId): Promise<Directory> {
     const path = await rootOf(host)
@@ -142,7 +130,7 @@ export function createStorageHosts({
       return Promise.all(
         [...paths].map(async ([name, path]) => {
           const problem = await problemOf(name, path, markers.get(name))
-          if (problem === null) return { name, problem, space: await spaceOf(name, path) }
+          if (problem === null) return { name, problem, space: await spaceOf(callsOf(name), path) }
           const { why, ...key } = problem
           return { name, problem: why, ...key, space: null }
         }),
@@ -202,15 +190,7 @@ export function createStorageHosts({
       const calls = callsOf(host)
       await calls.run(() => mkdir(join(root, REMOVED), { recursive: true, mode: 0o700 }))
       await using removed = await openTop(join(root, REMOVED), calls)
-      const away = `${AWAY}${randomUUID()}`
-      try {
-        await from.rename(name, removed, away)
-      } catch (error) {
-        if (errnoOf(error) !== 'EXDEV') throw error
-        // The folder has a quota, subvolumes or mounts of its own, which a rename cannot cross: remove the files inside the folder.
-        await from.rename(name, from, `.${away}`)
-        await from.withPath(path => removeTree(`.${away}`, { within: Number(path.split('/').at(-1)) }))
-      }
+      await takeOut(from, name, removed)
     },
 
     async left(host) {
@@ -243,5 +223,30 @@ export function createStorageHosts({
         })
       await removeTree(join(root, REMOVED, id), { signal })
     },
+  }
+}
+
+/** @returns null where the file system does not answer */
+async function spaceOf(calls: StorageCalls, path: string): Promise<StorageHost['space']> {
+  try {
+    const { bsize, blocks, bfree, bavail } = await calls.run(() => statfs(path))
+    // As df(1) counts: blocks that only root may fill are neither used nor free.
+    return { usedBytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize }
+  } catch (error) {
+    if (error instanceof AppError || isOfFileSystem(error)) return null
+    throw error
+  }
+}
+
+/** Moves a directory of a folder to the removed ones. */
+async function takeOut(from: Directory, name: string, removed: Directory): Promise<void> {
+  const away = `${AWAY}${randomUUID()}`
+  try {
+    await from.rename(name, removed, away)
+  } catch (error) {
+    if (errnoOf(error) !== 'EXDEV') throw error
+    // The folder has a quota, subvolumes or mounts of its own, which a rename cannot cross: remove the files inside the folder.
+    await from.rename(name, from, `.${away}`)
+    await from.withPath(path => removeTree(`.${away}`, { within: Number(path.split('/').at(-1)) }))
   }
 }

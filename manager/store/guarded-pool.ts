@@ -2,12 +2,12 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type PostgresPool, type PostgresPoolClient, type PostgresQueryResult } from 'kysely'
 import pg from 'pg'
-import { createSemaphore } from '#base/semaphore'
 import { untilAborted } from '#base/within'
 import { AppError, type Because, because, becauseOf } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { ANSWER_LIMIT_MS } from './answer-limits.ts'
-import { currentWork, type Work } from './on-behalf.ts'
+import { currentWork } from './on-behalf.ts'
+import { createPermits } from './pool-permits.ts'
 import { type ConnectionConfig, isReadOnly } from './primary-client.ts'
 import { probeDatabase } from './probe.ts'
 
@@ -33,8 +33,6 @@ const PROBE_MS = 1_000
 
 /** As of node-postgres. */
 const DEFAULT_MOST = 10
-/** Connections that one person can never have, and that the first connections of all people together leave. */
-const LEFT_TO_OTHERS = 2
 
 /**
  * A manager's connection pool, with three guarantees that node-postgres does not give.
@@ -61,12 +59,7 @@ export function createGuardedPool({
   const connections = new Set<pg.PoolClient>()
   /** Requests that wait for a connection. */
   const waiting = new Set<AbortController>()
-  const most = config.max ?? DEFAULT_MOST
-  const permits = createSemaphore(most)
-  /** For the first connections of all work that is for people. */
-  const firstPermits = createSemaphore(Math.max(1, most - LEFT_TO_OTHERS))
-  const mostOfOne = Math.max(1, Math.floor(most / 2))
-  const mostNested = Math.max(mostOfOne + 1, most - LEFT_TO_OTHERS)
+  const permitFor = createPermits(config.max ?? DEFAULT_MOST)
   const stop = new AbortController()
   let probing: Promise<void> | undefined
   /** Why requests are refused while `probing`. */
@@ -165,27 +158,6 @@ export function createGuardedPool({
     } finally {
       clearTimeout(timer)
       waiting.delete(wait)
-    }
-  }
-
-  /**
-   * Waits for the permit to use a connection. A piece of work that has a connection may need a further one before it gives that back: so half
-   * are not the end for it, and the first ones of all people together leave some, or all could wait for each other.
-   */
-  async function permitFor(work: Work | undefined, signal: AbortSignal): Promise<() => void> {
-    if (!work) return await permits.take('', { signal })
-    const { who, connections } = work
-    if (connections > 0) return await permits.take(who, { most: mostNested, signal })
-    const leaveFirst = await firstPermits.take(who, { most: mostOfOne, signal })
-    try {
-      const leave = await permits.take(who, { most: mostOfOne, signal })
-      return () => {
-        leave()
-        leaveFirst()
-      }
-    } catch (error) {
-      leaveFirst()
-      throw error
     }
   }
 

@@ -28,7 +28,7 @@ import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { type DataHeader } from '#agent/contract'
 import { TunnelDuplex } from '#manager/tunnel-end'
-import { createParkedSockets } from './parked-sockets.ts'
+import { createParkedSockets, type ParkedSockets } from './parked-sockets.ts'
 import { createTunnelLimiter, type TunnelLimits } from './tunnel-limiter.ts'
 import { type MemberTerminal } from './record-terminals.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
@@ -200,10 +200,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   }
 
   return {
-    match: ({ pathname }) =>
-      pathname === DATA_PATH ||
-      /^\/stream\/session\/[^/]+\/(tcpproxy|httpproxy|command)$/.test(pathname) ||
-      /^\/api\/v1\/sessions\/[^/]+\/terminal$/.test(pathname),
+    match: ({ pathname }) => pathname === DATA_PATH || TUNNEL_PATHS.some(path => path.test(pathname)),
 
     async handle(request, socket, head) {
       try {
@@ -243,19 +240,8 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         { reach: (agentId, gone) => deps.agents.reach(agentId, gone), parked },
         AbortSignal.any([signal, closing.signal]),
       ),
-    async openCommand({ agentId, kernelId, commandId }, signal) {
-      const either = AbortSignal.any([signal, closing.signal])
-      await deps.agents.reach(agentId, either)
-      const wire = await parked.take(agentId, either)
-      const header: DataHeader = { kind: 'command', kernelId, commandId }
-      wire.on('error', () => wire.destroy()).write(`${JSON.stringify(header)}\n`)
-      // No page chooses when or to whom these bytes go, so the mask stays zero (ADR 4).
-      const stream = new TunnelDuplex({ wire, newMask: () => ZERO_MASK })
-      const cutNow = () => stream.destroy(new AppError('agent_unreachable'))
-      either.addEventListener('abort', cutNow, { once: true })
-      stream.once('close', () => either.removeEventListener('abort', cutNow))
-      return stream
-    },
+    openCommand: (address, signal) =>
+      openCommand(address, { agents: deps.agents, parked, signal: AbortSignal.any([signal, closing.signal]) }),
     activity: activity.of,
     openedWith: activity.openedWith,
     counts: () => activity.totals(),
@@ -266,6 +252,35 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       await activity.empty()
     },
   }
+}
+
+const TUNNEL_PATHS = [
+  /^\/stream\/session\/[^/]+\/(tcpproxy|httpproxy|command)$/,
+  /^\/api\/v1\/sessions\/[^/]+\/terminal$/,
+]
+
+interface CommandDeps {
+  readonly agents: Pick<TunnelGatewayDeps['agents'], 'reach'>
+  readonly parked: Pick<ParkedSockets, 'take'>
+  /** Ends the stream, also when it is open. */
+  readonly signal: AbortSignal
+}
+
+/** Opens the stream of a command in a session. @throws AppError `agent_unreachable` */
+async function openCommand(
+  { agentId, kernelId, commandId }: Parameters<TunnelGateway['openCommand']>[0],
+  { agents, parked, signal }: CommandDeps,
+): ReturnType<TunnelGateway['openCommand']> {
+  await agents.reach(agentId, signal)
+  const wire = await parked.take(agentId, signal)
+  const header: DataHeader = { kind: 'command', kernelId, commandId }
+  wire.on('error', () => wire.destroy()).write(`${JSON.stringify(header)}\n`)
+  // No page chooses when or to whom these bytes go, so the mask stays zero (ADR 4).
+  const stream = new TunnelDuplex({ wire, newMask: () => ZERO_MASK })
+  const cutNow = () => stream.destroy(new AppError('agent_unreachable'))
+  signal.addEventListener('abort', cutNow, { once: true })
+  stream.once('close', () => signal.removeEventListener('abort', cutNow))
+  return stream
 }
 
 /** An upgrade that was authorized. */

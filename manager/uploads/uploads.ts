@@ -1,36 +1,25 @@
 import { type Readable } from 'node:stream'
-import { AppError, because, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
+import { AppError, because, type FolderId, type Upload, type UploadFinish, type UploadId } from '#manager/contract'
 import { isCode } from '../files/places.ts'
-import { pathThere } from '../files/names-there.ts'
-import { amount } from '../folders/size-rules.ts'
 import { renamedError } from '../storage/file-errors.ts'
-import { newId } from '../store/new-id.ts'
 import {
   findToEnd,
   findUpload,
-  insertUpload,
   listUnfinished,
   listUnfinishedOfOthers,
   type UploadRow,
 } from '../store/storage/uploads.ts'
 import { type Caller } from '../users/authorize.ts'
-import { countMissing } from './count-missing.ts'
 import { type UploadsDeps } from './deps.ts'
 import { createFinishing } from './finish.ts'
+import { startUpload, WEEK_SECONDS } from './start-upload.ts'
 import { createUploadHashes } from './hashes.ts'
 import { createWriteLeases } from './write-leases.ts'
 import { isPlaced, offsetOf, type OpenPart } from './open-part.ts'
-import { removePart } from './parts.ts'
-import { requireFree } from './place.ts'
 import { type UploadSpec } from './read-metadata.ts'
 import { receive } from './receive.ts'
-import { requireHeld, requireStaged } from './staged.ts'
+import { requireHeld } from './staged.ts'
 import { toUpload } from './to-upload.ts'
-import { replacedBytes } from './writable-folder.ts'
-
-const WEEK_SECONDS = 7 * 24 * 3600
-/** Most unfinished uploads of one user. */
-const MOST = 1_000
 
 /** Identifies an upload. */
 export interface UploadAddress {
@@ -195,57 +184,10 @@ export function createUploads(deps: UploadsDeps): Uploads {
       return rows.map(row => ({ ...toUpload(row, row.received), by: { email: row.email, name: row.name } }))
     },
 
-    async create(
-      caller,
-      folderId,
-      { path, onConflict, sha256, modifiedAt, executable, ownerOnly, finishLater, size, body },
-    ) {
-      const folder = await openFolder(caller, folderId)
-      let replaced = 0
-      {
-        await using top = await folder.open()
-        const there = { path: await pathThere(top, path), onConflict }
-        replaced = await replacedBytes(folder, top, there)
-        await folder.requireSpace(amount(size - replaced, await countMissing(top, [there.path])))
-        await requireFree(top, there)
-      }
-      await parts.requireSpace(folder.storageHost, size)
-      const id = newId(UploadId)
-      await using directory = await parts.open(folder.storageHost, caller.userId)
-      // Create the file first: a file without a row is removed later, but a row without a file would look like a finished upload.
-      await using file = await directory.createPrivate(id).catch((error: unknown) => {
-        throw renamedError(error, id, path)
-      })
-      await file.close()
-      const row = await store.transaction(trx =>
-        insertUpload(
-          trx,
-          {
-            id,
-            folder_id: folderId,
-            user_id: caller.userId,
-            path,
-            size,
-            on_conflict: onConflict,
-            sha256: sha256 ?? null,
-            finish_later: finishLater,
-            modified_at: modifiedAt ?? null,
-            executable: executable ?? null,
-            owner_only: ownerOnly,
-          },
-          { most: MOST, livesSeconds: WEEK_SECONDS },
-        ),
-      )
-      if (!row) {
-        await removePart(directory, id)
-        throw new AppError('over_upload_limit', { limit: MOST, ...because('uploads_at_most', { limit: MOST }) })
-      }
-      await requireStaged(store, folder, row, replaced).catch(async (error: unknown) => {
-        await finishing.discard(id, directory)
-        throw error
-      })
-      if (!body && size > 0) return toUpload(row, 0)
-      return await append(caller, { folderId, id }, { offset: 0, body })
+    async create(caller, folderId, { body, ...spec }) {
+      const row = await startUpload(deps, finishing, { caller, folderId, spec })
+      if (!body && spec.size > 0) return toUpload(row, 0)
+      return await append(caller, { folderId, id: row.id }, { offset: 0, body })
     },
 
     async read(caller, address) {

@@ -105,36 +105,6 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
   const { store, box, notifier, onEnd, onLimitsChanged } = deps
   const { db } = store
 
-  /** Locks the owner until the transaction ends, so that nobody changes the keypair of a user who is being promoted. */
-  async function requireVisible(trx: Db, caller: Caller, accessKey: string): Promise<KeypairRow> {
-    const row = await findKeypair(trx, accessKey)
-    const owner = row && (await holdUser(trx, row.user_id))
-    if (!owner || !canSeeKeypair(caller, owner)) throw new AppError('keypair_not_found')
-    return row
-  }
-
-  async function find(trx: Db, accessKey: string): Promise<Keypair> {
-    const row = await findKeypair(trx, accessKey)
-    if (!row) throw new AppError('keypair_not_found')
-    return toKeypair(row)
-  }
-
-  /** Call it with the account of the keypair locked. @throws AppError `keypair_exists`, `over_person_limit`, `resource_policy_not_found` */
-  async function insert(trx: Db, keypair: Omit<NewKeypairRow, 'rate_limit'>): Promise<Keypair> {
-    const { access_key, resource_policy } = keypair
-    if ((await countKeypairsOf(trx, keypair.user_id)) >= MOST_KEYPAIRS) {
-      throw new AppError('over_person_limit', {
-        limit: MOST_KEYPAIRS,
-        ...because('keypairs_at_most', { limit: MOST_KEYPAIRS }),
-      })
-    }
-    const row = { rate_limit: DEFAULT_RATE_LIMIT, ...keypair }
-    if (!(await withKnownPolicy(resource_policy, () => insertKeypair(trx, row)))) {
-      throw new AppError('keypair_exists', { accessKey: access_key })
-    }
-    return find(trx, access_key)
-  }
-
   return {
     async list(caller, { limit, cursor, mine = false, sort = 'key', ...wanted }) {
       const filter = { ...wanted, visible: mine ? { ownerId: caller.userId } : visibleTo(caller) }
@@ -265,6 +235,36 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
   function seal(accessKey: string, secretKey: string) {
     return { sealed_secret: box.seal(secretKey, placeOfKeypair(accessKey)) }
   }
+}
+
+/** Locks the owner until the transaction ends, so that nobody changes the keypair of a user who is being promoted. */
+async function requireVisible(trx: Db, caller: Caller, accessKey: string): Promise<KeypairRow> {
+  const row = await findKeypair(trx, accessKey)
+  const owner = row && (await holdUser(trx, row.user_id))
+  if (!owner || !canSeeKeypair(caller, owner)) throw new AppError('keypair_not_found')
+  return row
+}
+
+async function find(trx: Db, accessKey: string): Promise<Keypair> {
+  const row = await findKeypair(trx, accessKey)
+  if (!row) throw new AppError('keypair_not_found')
+  return toKeypair(row)
+}
+
+/** Call it with the account of the keypair locked. @throws AppError `keypair_exists`, `over_person_limit`, `resource_policy_not_found` */
+async function insert(trx: Db, keypair: Omit<NewKeypairRow, 'rate_limit'>): Promise<Keypair> {
+  const { access_key, resource_policy } = keypair
+  if ((await countKeypairsOf(trx, keypair.user_id)) >= MOST_KEYPAIRS) {
+    throw new AppError('over_person_limit', {
+      limit: MOST_KEYPAIRS,
+      ...because('keypairs_at_most', { limit: MOST_KEYPAIRS }),
+    })
+  }
+  const row = { rate_limit: DEFAULT_RATE_LIMIT, ...keypair }
+  if (!(await withKnownPolicy(resource_policy, () => insertKeypair(trx, row)))) {
+    throw new AppError('keypair_exists', { accessKey: access_key })
+  }
+  return find(trx, access_key)
 }
 
 /** @throws AppError `forbidden`, `keypair_waits` */
