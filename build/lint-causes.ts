@@ -11,7 +11,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'manager/store/check-server.ts',
     'agent/config.ts',
     'agent/directory-lock.ts',
-    'agent/control/{control,identity,join-string,manager-link,manager-proof,pinned-tls,reach,replaced-by}.ts',
+    'agent/control/{control,identity,introduce,join-string,manager-link,manager-proof,pinned-tls,reach,replaced-by}.ts',
     'agent/docker/engine-claim.ts',
     'agent/gpu/simulated.ts',
     'agent/kernel/session-user.ts',

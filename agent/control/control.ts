@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { defined } from '#base/defined'
 import { type FromAgent, type ManagerAddress } from '#agent/contract'
 import { AppError, type ManagerId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Handlers } from './dispatcher.ts'
 import { type Identity } from './identity.ts'
+import { introduce, type Joining } from './introduce.ts'
 import { isOnThisMachine, type JoinInvitation, requireSafeUrl } from './join-string.ts'
-import {
-  type Accepted,
-  type Introduction,
-  type ManagerLink,
-  type ManagerLinkDeps,
-  startManagerLink,
-} from './manager-link.ts'
-import { checkManagerProof } from './manager-proof.ts'
+import { type ManagerLink, type ManagerLinkDeps, startManagerLink } from './manager-link.ts'
 import { type Route, type Where } from './reach.ts'
 import { type CurrentReport, type Heard } from './reporter.ts'
 
@@ -68,9 +61,7 @@ export function startControl(deps: ControlDeps): Control {
   const ended = Promise.withResolvers<never>()
   for (const { promise } of [ready, ended]) promise.catch(() => undefined)
   const instance = randomUUID()
-  let invitation = deps.invitation
-  /** True if the manager has forgotten this agent; with an invitation it may join again. */
-  let forgotten = false
+  const joining: Joining = { invitation: deps.invitation, isForgotten: false }
   let closed = false
   const others = new Map<string, ManagerLink>()
   /** Last announced list of managers. */
@@ -80,66 +71,20 @@ export function startControl(deps: ControlDeps): Control {
 
   /** The address with which the agent was started. */
   function given(): Where {
-    const url = deps.managerUrl ?? invitation?.url ?? identity.manager?.url
+    const url = deps.managerUrl ?? joining.invitation?.url ?? identity.manager?.url
     if (url === undefined) {
       throw new AppError('config_invalid', { why: 'This agent has no manager yet: start it with a join string.' })
     }
+    const { invitation } = joining
     const pinned = url === invitation?.url ? invitation.fingerprint : identity.manager?.fingerprint
     return { url, fingerprint: pinned }
-  }
-
-  async function introduce(hello: Introduction, asOther: boolean): Promise<Accepted> {
-    const { challenge, where, agentNonce } = hello
-    const { managerId, nonce, proof } = challenge
-    const known = identity.manager?.managerId === managerId
-    const pinned = invitation?.managerKey ?? (known || asOther ? identity.manager?.managerKey : undefined)
-    const managerKey = checkManagerProof({ proof, agentNonce, nonce, managerId, pinned })
-    if (asOther && !known)
-      throw new AppError('forbidden', { why: `${where.url} is a manager that this agent has not joined.` })
-    if (!known && !invitation && identity.manager?.managerKey !== undefined) {
-      // A stranger may have taken the port while the manager is away, so keep trying.
-      throw new AppError('unavailable', {
-        why: `${where.url} is not the manager this agent joined. If the manager was set up anew, join with a new join string.`,
-      })
-    }
-    if ((!known || forgotten) && !invitation) {
-      throw new AppError('agent_revoked', {
-        why: `${where.url} is not the manager this agent joined. Join with a new join string.`,
-      })
-    }
-    await deps.claim(managerId)
-    const signature = identity.sign(nonce, managerId)
-    const joining = asOther || (known && !forgotten) ? undefined : invitation
-    const { agentId, publicKey } = identity
-    hello.send(
-      joining
-        ? { type: 'join', token: joining.token, agentId, name: deps.name, publicKey, signature, instance }
-        : { type: 'prove', agentId, signature, instance },
-    )
-    const welcome = await hello.welcome()
-    if (!asOther) {
-      if (joining && welcome.containers) identity.inherit(welcome.containers)
-      const before = identity.manager
-      if (joining || before?.url !== where.url || before.managerKey !== managerKey) {
-        const { url, fingerprint } = where
-        const urls = known ? before?.urls : undefined
-        await identity.remember({
-          managerId,
-          url,
-          ...defined({ fingerprint, managerKey, urls }),
-        })
-      }
-      invitation = undefined
-      forgotten = false
-    }
-    return { welcome, proven: managerKey !== undefined }
   }
 
   function startLink(where: () => Where, asOther: boolean): ManagerLink {
     const link: ManagerLink = startManagerLink({
       where,
       route: () => routeTo(where().url),
-      introduce: hello => introduce(hello, asOther),
+      introduce: hello => introduce(hello, { ...deps, instance, joining, asOther }),
       isTaken: processId => all().some(other => other !== link && other.processId === processId),
       freed: () => freed.promise,
       report: deps.report,
@@ -155,8 +100,14 @@ export function startControl(deps: ControlDeps): Control {
       onReady: () => ready.resolve(undefined),
       onManagers: learn,
       onFailure(error) {
-        if (!asOther && error instanceof AppError && error.code === 'agent_revoked' && invitation && !forgotten) {
-          forgotten = true
+        if (
+          !asOther &&
+          error instanceof AppError &&
+          error.code === 'agent_revoked' &&
+          joining.invitation &&
+          !joining.isForgotten
+        ) {
+          joining.isForgotten = true
           return 'again'
         }
         return fail(error) ? 'stop' : 'later'
@@ -233,7 +184,7 @@ export function startControl(deps: ControlDeps): Control {
   first.push(startLink(given, false))
   const { manager } = identity
   // With an invitation, remembered addresses are not dialled: the invitation may lead to another manager.
-  if (manager?.urls && !invitation) dial(manager.urls)
+  if (manager?.urls && !joining.invitation) dial(manager.urls)
   return {
     ready: ready.promise,
     ended: ended.promise,

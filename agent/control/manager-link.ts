@@ -121,24 +121,11 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
       onConnected()
       const { dataToken } = welcome
       if (!opened.route) door = { ...where, processId: peer, dataToken, proven }
-      await serve(link, messages, welcome, { ...where, proven, dial: dialOf(where, opened.route) })
+      await serve(link, messages, welcome, { ...where, proven, dial: dialOf(where, deps.route, opened.route) })
     } finally {
       processId = undefined
       door = undefined
       deps.onFreed()
-    }
-  }
-
-  /** The manager in between may have changed by the time of the call, so an indirect route is looked up for each call. */
-  function dialOf(where: Where, route: Route | undefined): ManagerConnection['dial'] {
-    if (!route) return signal => dialDirectly(where, signal)
-    return async signal => {
-      const now = deps.route()
-      if (!now)
-        throw new AppError('unavailable', {
-          why: `${where.url} cannot be reached now, directly or through another manager.`,
-        })
-      return await dialThrough(now, where, signal)
     }
   }
 
@@ -157,7 +144,8 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
       { managerId: welcome.managerId, url: connection.url, direct: door !== undefined },
       'connected to the manager',
     )
-    using straightening = door ? undefined : every(STRAIGHTEN_MS, () => straighten(connection, link, dispatcher))
+    const how = { where: connection, dispatcher, signal: stop.signal, log }
+    using straightening = door ? undefined : every(STRAIGHTEN_MS, () => straighten(link, how))
     straightenNow = straightening?.now
     try {
       for (let next = await messages.next(); !next.done; next = await messages.next()) {
@@ -175,13 +163,6 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
       straightenNow = undefined
       dispatcher.forget()
     }
-  }
-
-  /** Switches to a direct connection, only while no request is in flight, so that no reply is lost. */
-  async function straighten(where: Where, link: Link, { isIdle }: Dispatcher): Promise<void> {
-    if (!isIdle() || !(await canBeDialled(where, stop.signal)) || !isIdle()) return
-    log.info({ url: where.url }, 'the manager can be dialled now')
-    link[Symbol.dispose]()
   }
 
   // A function, because the value changes during an await.
@@ -243,6 +224,33 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
       await running
     },
   }
+}
+
+/** The manager in between may have changed by the time of the call, so an indirect route is looked up for each call. */
+function dialOf(where: Where, routeNow: ManagerLinkDeps['route'], route: Route | undefined): ManagerConnection['dial'] {
+  if (!route) return signal => dialDirectly(where, signal)
+  return async signal => {
+    const now = routeNow()
+    if (!now)
+      throw new AppError('unavailable', {
+        why: `${where.url} cannot be reached now, directly or through another manager.`,
+      })
+    return await dialThrough(now, where, signal)
+  }
+}
+
+interface Straightening {
+  readonly where: Where
+  readonly dispatcher: Pick<Dispatcher, 'isIdle'>
+  readonly signal: AbortSignal
+  readonly log: Log
+}
+
+/** Switches to a direct connection, only while no request is in flight, so that no reply is lost. */
+async function straighten(link: Link, { where, dispatcher: { isIdle }, signal, log }: Straightening): Promise<void> {
+  if (!isIdle() || !(await canBeDialled(where, signal)) || !isIdle()) return
+  log.info({ url: where.url }, 'the manager can be dialled now')
+  link[Symbol.dispose]()
 }
 
 class Taken extends Error {}

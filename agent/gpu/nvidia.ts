@@ -7,14 +7,7 @@ import { within } from '#base/within'
 import { type Because, because, type DeviceFigures } from '#manager/contract'
 import { createHealthWatch } from './gpu-health.ts'
 import { type FoundGpu, type GpuProbe, type GpuFinder } from './gpu-plugin.ts'
-import {
-  APPS_QUERY,
-  joinProcesses,
-  parseComputeApps,
-  parseProcessUse,
-  type ProcessUse,
-  useQuery,
-} from './gpu-processes.ts'
+import { createGpuProcesses } from './nvidia-processes.ts'
 import {
   GPU_FIELDS,
   type GpuRow,
@@ -31,10 +24,6 @@ import { watchXids } from './xid.ts'
 const run = promisify(execFile)
 /** A GPU that has dropped off the bus can block nvidia-smi for long. */
 const TIMEOUT_MS = 10_000
-/** Interval between looks at the use of processes, which may take the driver a second. */
-const USE_EVERY_MS = 2_000
-/** Use that is older counts as unknown. */
-const USE_FRESH_MS = 10_000
 /** Rest between two attempts to run an nvidia-smi that is not installed: an attempt costs a fork. */
 const MISSING_REST_MS = 60_000
 /** Time that a check waits for the look at the health of GPUs. */
@@ -68,9 +57,7 @@ export function createNvidiaGpus({
   kernelLog,
 }: NvidiaOptions = {}): GpuFinder {
   const ask = createSmi(program)
-  /** Apart from the first one and from each other: no GPU has a problem because its processes are not listed or their use is not counted. */
-  const askForApps = createSmi(program)
-  const askForUse = createSmi(program)
+  const processes = createGpuProcesses(program)
   const health = createHealthWatch(createSmi(program))
   const xids = watchXids(kernelLog)
   const known = new Map<string, FoundGpu>()
@@ -78,10 +65,6 @@ export function createNvidiaGpus({
   let missingUntil = -Infinity
   /** Parent GPU of each MIG instance. */
   const parentOf = new Map<string, string>()
-  /** Last known use by processes, by GPU. */
-  const uses = new Map<string, { readonly at: number; readonly list: readonly ProcessUse[] | undefined }>()
-  let looking: Promise<void> | undefined
-
   /** Queries the missing GPUs one by one, if the query for all of them left some out. */
   async function askOneByOne(missing: ReadonlyMap<string, FoundGpu>, signal: AbortSignal): Promise<Answers> {
     const rows: GpuRow[] = []
@@ -149,20 +132,6 @@ export function createNvidiaGpus({
     return { gpus, figures }
   }
 
-  /** Looks at the use of these GPUs in the background, one GPU after the other: memory, which is told at once, must not wait for it. */
-  async function lookAtUse(uuids: readonly string[], signal: AbortSignal): Promise<void> {
-    for (const uuid of uuids) {
-      if (performance.now() - (uses.get(uuid)?.at ?? -Infinity) < USE_EVERY_MS) continue
-      const { text, failure } = await askForUse(signal, ...useQuery(uuid))
-      uses.set(uuid, { at: performance.now(), list: failure === null ? parseProcessUse(text) : undefined })
-    }
-  }
-
-  function freshUse(uuid: string): readonly ProcessUse[] | undefined {
-    const last = uses.get(uuid)
-    return last && performance.now() - last.at < USE_FRESH_MS ? last.list : undefined
-  }
-
   return {
     name: 'nvidia',
     async probe(signal) {
@@ -207,27 +176,13 @@ export function createNvidiaGpus({
     async figures(signal) {
       return [...figuresOf(parseGpuRows((await ask(signal, ...QUERY)).text)), ...migFigures]
     },
-    async processes(uuids, signal) {
-      const own = uuids.filter(uuid => known.has(uuid))
-      if (own.length === 0) return new Map()
-      looking ??= lookAtUse(own, signal)
-        .catch(() => undefined)
-        .finally(() => (looking = undefined))
-      const { text, failure } = await askForApps(signal, ...APPS_QUERY)
-      if (failure !== null) return new Map()
-      const apps = parseComputeApps(text)
-      return new Map(
-        own.map(uuid => [
-          uuid,
-          joinProcesses(
-            apps.filter(app => app.uuid === uuid),
-            freshUse(uuid),
-          ),
-        ]),
-      )
-    },
+    processes: (uuids, signal) =>
+      processes.of(
+        uuids.filter(uuid => known.has(uuid)),
+        signal,
+      ),
     async [Symbol.asyncDispose]() {
-      await Promise.all([looking, xids[Symbol.asyncDispose]()])
+      await Promise.all([processes[Symbol.asyncDispose](), xids[Symbol.asyncDispose]()])
     },
   }
 }

@@ -1,7 +1,6 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { type Socket } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { cleanLine } from '#base/clean-text'
 import { createSemaphore } from '#base/semaphore'
 import { sizeText } from '#base/size-text'
@@ -15,6 +14,7 @@ import { type HeldImage, inspectImage } from './pull.ts'
 import { openStagedFiles, type StagedFiles } from './staged-files.ts'
 import { archiveOf, loadTaken, namesOf, notIt } from './taken-archive.ts'
 import { lineOf, readTransfer, TransferBroken, type TransferReader } from './transfer-lines.ts'
+import { createTransferWires } from './transfer-wires.ts'
 
 export interface TakeOptions {
   readonly signal: AbortSignal
@@ -56,7 +56,6 @@ const TIMINGS = {
 }
 /** Broken transfers before the request fails. */
 const TRIES = 5
-const MOST_EARLY = 8
 /** An archive has some bytes for each file of a layer besides its contents. */
 const mostBytes = (sizeBytes: number) => 2 * sizeBytes + 256 * 2 ** 20
 const MOST_FILES = 3_000
@@ -73,8 +72,7 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
   const times = { ...TIMINGS, ...timings }
   const root = join(directory, 'taken-images')
   const taking = new Map<string, Promise<HeldImage>>()
-  const waiting = new Map<string, (wire: Socket) => void>()
-  const early = new Map<string, Socket>()
+  const wires = createTransferWires(times)
   const turns = createSemaphore(1)
   const sweeper = setInterval(() => void sweep(), times.sweepMs).unref()
   void sweep()
@@ -91,34 +89,10 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
 
   const stagedFor = (id: string) => openStagedFiles(join(root, id.replace('sha256:', '')))
 
-  /** @throws `unavailable` if none comes; the signal's reason */
-  async function nextWire(transferId: string, signal: AbortSignal): Promise<Socket> {
-    const there = early.get(transferId)
-    early.delete(transferId)
-    if (there && !there.destroyed) return there
-    const { promise, resolve } = Promise.withResolvers<Socket>()
-    waiting.set(transferId, resolve)
-    const late = new AbortController()
-    try {
-      const wire = await Promise.race([
-        promise,
-        sleep(times.wireMs, undefined, { signal: AbortSignal.any([signal, late.signal]) }),
-      ])
-      if (!wire) throw new AppError('unavailable', because('transfer_waited'))
-      return wire
-    } catch (error) {
-      signal.throwIfAborted()
-      throw error
-    } finally {
-      late.abort()
-      waiting.delete(transferId)
-    }
-  }
-
   async function takeNow(offer: ImageOffer, options: TakeOptions): Promise<HeldImage> {
     const { signal } = options
     for (let tries = 1; ; tries++) {
-      const wire = await nextWire(offer.transferId, signal)
+      const wire = await wires.next(offer.transferId, signal)
       try {
         const leave = await turns.take('', { signal })
         try {
@@ -208,32 +182,10 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
       taking.set(offer.transferId, taken)
       return taken
     },
-    serve(transferId, wire) {
-      wire.on('error', () => wire.destroy())
-      const give = waiting.get(transferId)
-      if (give) {
-        waiting.delete(transferId)
-        give(wire)
-        return
-      }
-      if (early.size >= MOST_EARLY || early.has(transferId)) {
-        wire.destroy()
-        return
-      }
-      early.set(transferId, wire)
-      const timer = setTimeout(() => {
-        if (early.get(transferId) !== wire) return
-        early.delete(transferId)
-        wire.destroy()
-      }, times.requestMs)
-      wire.once('close', () => {
-        clearTimeout(timer)
-        if (early.get(transferId) === wire) early.delete(transferId)
-      })
-    },
+    serve: wires.serve,
     [Symbol.dispose]() {
       clearInterval(sweeper)
-      for (const wire of early.values()) wire.destroy()
+      wires[Symbol.dispose]()
     },
   }
 }

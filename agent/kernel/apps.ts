@@ -98,7 +98,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     if (options) chosen.set(key, options)
     let running = processes.get(key)
     if (what.command.length > 0 && !running) {
-      running = await execute(kernel, what, secret, () => processes.delete(key))
+      running = await execute(engine, { kernel, what, secret, onEnd: () => processes.delete(key) })
       processes.set(key, running)
     }
     const deadline = performance.now() + timeoutMs
@@ -168,38 +168,6 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     return defined ?? withOptions(app, fillIn(app, secret), options)
   }
 
-  async function execute(
-    kernel: RunningKernel,
-    { command, environ }: ServiceCommand,
-    secret: string,
-    onEnd: () => void,
-  ): Promise<AppProcess> {
-    const exec = await engine.streams.getContainer(kernel.containerId).exec({
-      Cmd: [...command],
-      Env: Object.entries(environ).map(([name, value]) => `${name}=${value}`),
-      User: kernel.user,
-      WorkingDir: await startDirectory(kernel.pid),
-      AttachStdout: true,
-      AttachStderr: true,
-    })
-    const stream = await exec.start({ hijack: false, stdin: false })
-    const process: AppProcess = { output: Buffer.alloc(0), secret, exitCode: undefined }
-    const keep = (output: Buffer) => {
-      process.output = Buffer.concat([process.output, output]).subarray(-OUTPUT_BYTES)
-    }
-    stream.on('data', createDemuxer({ stdout: keep, stderr: keep }))
-    stream.once('close', () => {
-      exec
-        .inspect()
-        .then(({ ExitCode }) => (process.exitCode = ExitCode ?? 0))
-        // The container or the engine is gone: the port shows the rest.
-        .catch(() => (process.exitCode = 0))
-        .finally(onEnd)
-    })
-    stream.once('error', () => stream.destroy())
-    return process
-  }
-
   /** Starts an app of the image, or waits for a forwarded port. @returns undefined if the name is neither */
   function launchOf(kernel: RunningKernel, name: string): ((how: Start) => Promise<StartedApp>) | undefined {
     const app = kernel.apps.find(candidate => candidate.name === name)
@@ -240,6 +208,42 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       return promise
     },
   }
+}
+
+interface Execution {
+  readonly kernel: RunningKernel
+  readonly what: ServiceCommand
+  readonly secret: string
+  readonly onEnd: () => void
+}
+
+/** Runs the command of an app in the container, and follows its output and its end. */
+async function execute(engine: EngineClient, { kernel, what, secret, onEnd }: Execution): Promise<AppProcess> {
+  const { command, environ } = what
+  const exec = await engine.streams.getContainer(kernel.containerId).exec({
+    Cmd: [...command],
+    Env: Object.entries(environ).map(([name, value]) => `${name}=${value}`),
+    User: kernel.user,
+    WorkingDir: await startDirectory(kernel.pid),
+    AttachStdout: true,
+    AttachStderr: true,
+  })
+  const stream = await exec.start({ hijack: false, stdin: false })
+  const process: AppProcess = { output: Buffer.alloc(0), secret, exitCode: undefined }
+  const keep = (output: Buffer) => {
+    process.output = Buffer.concat([process.output, output]).subarray(-OUTPUT_BYTES)
+  }
+  stream.on('data', createDemuxer({ stdout: keep, stderr: keep }))
+  stream.once('close', () => {
+    exec
+      .inspect()
+      .then(({ ExitCode }) => (process.exitCode = ExitCode ?? 0))
+      // The container or the engine is gone: the port shows the rest.
+      .catch(() => (process.exitCode = 0))
+      .finally(onEnd)
+  })
+  stream.once('error', () => stream.destroy())
+  return process
 }
 
 function isSshServer({ name }: KernelApp): boolean {

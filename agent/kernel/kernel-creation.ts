@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { defined } from '#base/defined'
 import {
   type KernelLabel,
@@ -8,20 +7,17 @@ import {
   type RegistryAuth,
   type RequestReply,
 } from '#agent/contract'
-import { type AgentId, AppError, because, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
+import { type AgentId, AppError, because, type KernelId, type ManagerId } from '#manager/contract'
 import { chooseCores } from '../docker/container-config.ts'
-import { engineMessage, fromEngine, isNoAnswer } from '../docker/engine-client.ts'
+import { engineMessage, fromEngine } from '../docker/engine-client.ts'
 import { findHeld } from '../images/ensure-image.ts'
-import { type HeldImage } from '../images/pull.ts'
-import { type Log } from '../log.ts'
 import { type NetworksAhead } from '../network/networks-ahead.ts'
-import { type CreateDeps, type CreatedKernel, type Creation, createKernel, undoKernel } from './create-kernel.ts'
 import { type EngineView } from './engine-view.ts'
 import { type KernelEnd } from './kernel-end.ts'
-import { type Entry, type KernelEntries } from './kernel-entries.ts'
+import { type Entry } from './kernel-entries.ts'
 import { labelOf } from './kernel-rules.ts'
-import { type NetworkUse } from './network-use.ts'
-import { createStartDeadline, type StartDeadline } from './start-deadline.ts'
+import { createPatientStart, type PatientStartDeps, type StartOptions } from './patient-start.ts'
+import { createStartDeadline } from './start-deadline.ts'
 import { createUnheardStarts } from './unheard-starts.ts'
 
 export interface CreateOptions {
@@ -41,36 +37,26 @@ export interface KernelCreation {
   readonly forget: (kernelId: string) => void
 }
 
-export interface KernelCreationDeps extends CreateDeps {
+export interface KernelCreationDeps extends PatientStartDeps {
   readonly agentId: AgentId
   /** Called before every container: checks that the engine is still ours. @throws `engine_already_managed` */
   readonly verifyEngine: () => Promise<void>
   /** Cores of this machine; undefined unless they are numbered from 0. */
   readonly cores: number | undefined
-  readonly entries: KernelEntries
   readonly view: Pick<EngineView, 'known' | 'limits' | 'containerChanged'>
   readonly destroy: KernelEnd['destroy']
-  readonly networkUse: Pick<NetworkUse, 'leave' | 'forget'>
   readonly ahead: Pick<NetworksAhead, 'take' | 'refill'>
   /** The control plane to which the kernels belong; undefined before the first welcome. */
   readonly manager: () => ManagerId | undefined
   /** Called when a kernel was created: its SSH keys are those of this start. */
   readonly onCreated: (kernelId: KernelId) => void
-  readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
-  readonly stop: AbortSignal
-  readonly log: Log
 }
 
-interface Starting extends Pick<Creation, 'registryAuth' | 'offer'> {
-  readonly deadline: StartDeadline
-  readonly signal: AbortSignal
-}
-type Building = Starting & Pick<Creation, 'cpus'>
-
-const UNDO_RETRY_MS = 1_000
+type Starting = Omit<StartOptions, 'cpus'>
 
 export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
   const { ahead, entries, view, files, destroy, stop, log } = deps
+  const { createInTime, undo } = createPatientStart(deps)
   const unheard = createUnheardStarts({
     takeBack: (kernelId, attempt) => destroy(kernelId, 0, attempt),
     stop,
@@ -132,7 +118,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
   async function build(
     spec: KernelSpec,
     label: KernelLabel,
-    options: Building,
+    options: StartOptions,
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
     try {
@@ -167,60 +153,6 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
       throw error
     } finally {
       ahead.refill()
-    }
-  }
-
-  /** Repeats the start while the engine does not answer: an overloaded engine is not the session's fault. */
-  async function createInTime(
-    spec: KernelSpec,
-    label: KernelLabel,
-    { held: heldAtFirst, ...options }: Building & { readonly held: HeldImage | undefined },
-  ): Promise<CreatedKernel> {
-    const { kernelId } = spec
-    let held = heldAtFirst
-    const setPhase = (phase: 'pulling' | 'preparing') => {
-      const entry = entries.get(kernelId)
-      if (entry?.state.state !== 'starting' || entry.state.phase === phase) return
-      entries.set(kernelId, { ...entry, state: { state: 'starting', phase } })
-    }
-    for (;;) {
-      try {
-        return await createKernel(deps, {
-          ...options,
-          spec,
-          label,
-          limits: view.limits,
-          held,
-          onPull: progress => {
-            setPhase('pulling')
-            deps.onPull(kernelId, progress)
-          },
-          onImage: () => setPhase('preparing'),
-        })
-      } catch (error) {
-        const withoutPlace = deps.liveFolders.learnRefusal(error)
-        if (!isNoAnswer(error) && !withoutPlace) throw error
-        held = undefined
-        log.warn({ kernelId, why: engineMessage(error) }, 'the engine gave no answer; the start is tried again')
-        await undo(label)
-        // The kernel is a member of its network again.
-        deps.networkUse.forget(kernelId)
-        if (!options.signal.aborted) continue
-        throw new AppError('engine_busy', because('docker_overloaded'), { cause: error })
-      }
-    }
-  }
-
-  async function undo(label: KernelLabel): Promise<void> {
-    const { kernelId } = label
-    while (!stop.aborted) {
-      try {
-        await undoKernel(deps, label, () => deps.networkUse.leave(label))
-        return
-      } catch (error) {
-        log.warn({ kernelId, why: engineMessage(error) }, 'cleaning up is tried again')
-        await delay(UNDO_RETRY_MS, undefined, { signal: stop }).catch(() => undefined)
-      }
     }
   }
 

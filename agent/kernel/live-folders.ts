@@ -1,9 +1,7 @@
-import { mkdir, readdir, readFile, realpath, rm, rmdir } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { z } from 'zod'
 import { createKeyedMutex } from '#base/mutex'
-import { KernelFolder, type KernelMounts } from '#agent/contract'
-import { parseJson } from '#base/parse-json'
+import { type KernelFolder, type KernelMounts } from '#agent/contract'
 import { UUID } from '#base/shapes'
 import { AppError, because, type Because, causeIn, type FolderId, keysOf } from '#manager/contract'
 import { LATER_FOLDERS } from '../docker/container-config.ts'
@@ -15,7 +13,7 @@ import { folderOptions, isReached, mountAt, mountsFrom } from '../storage/mount-
 import { type MountedStorage } from '../storage/mounted-storage.ts'
 import { KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { type KernelFiles } from './kernel-files.ts'
-import { putFile } from './put-file.ts'
+import { createLiveFolderRecords } from './live-folder-records.ts'
 import { unlessMissing } from '../unless-missing.ts'
 
 /**
@@ -71,7 +69,6 @@ export interface LiveFoldersDeps {
   readonly log: Log
 }
 
-const Records = z.array(KernelFolder)
 const NO_ROOM: LiveFolders['prepare'] = () => Promise.resolve(undefined)
 /** The runtime's error if the agent's mount does not exist in its namespace. */
 const NOT_SHARED = /not a shared (or slave )?mount/
@@ -80,29 +77,9 @@ const OURS = (target: string) => target.startsWith(`${LATER_FOLDERS}/`)
 export function createLiveFolders({ directory, files, storage, onChange, log }: LiveFoldersDeps): LiveFolders {
   const inTurn = createKeyedMutex()
   const seen = new Map<string, KernelMounts>()
-  let blocked: Because | undefined = process.getuid?.() === 0 ? undefined : because('folders_agent_not_root')
-  let root: Promise<string> | undefined
-
-  /** Resolved path without links, as in mountinfo. */
-  function base(): Promise<string> {
-    root ??= makeBase(join(directory, 'mounts')).catch((error: unknown) => {
-      root = undefined
-      throw error
-    })
-    return root
-  }
-  const placeOf = async (kernelId: string, ...rest: string[]) => join(await base(), kernelId, ...rest)
-  const recordPath = async (kernelId: string) => join(await base(), `${kernelId}.json`)
+  const { placeOf, recordPath, readRecords, writeRecords } = createLiveFolderRecords(directory)
   const homeOf = (kernelId: string) => files.paths(kernelId).scratch
-
-  async function readRecords(kernelId: string): Promise<KernelFolder[]> {
-    const text = await readFile(await recordPath(kernelId), 'utf8').catch(() => '[]')
-    return Records.safeParse(parseJson(text)).data ?? []
-  }
-
-  const writeRecords = async (kernelId: string, records: readonly KernelFolder[]) =>
-    putFile(await recordPath(kernelId), JSON.stringify(records), { mode: 0o600 })
-
+  let blocked: Because | undefined = process.getuid?.() === 0 ? undefined : because('folders_agent_not_root')
   async function prepare(kernelId: string): Promise<string | undefined> {
     if (blocked) return undefined
     try {
@@ -157,30 +134,6 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     throw new AppError('session_folders_fixed', fixed)
   }
 
-  /** Mounts the folder outside the tree that sessions see, restricts it there, and only then moves it into the tree. */
-  async function show(kernelId: string, source: string, target: string, readOnly: boolean): Promise<void> {
-    const staging = await placeOf('staging', kernelId)
-    // An agent that crashed here has left a mount.
-    await hide(staging)
-    await mkdir(staging, { recursive: true, mode: 0o700 })
-    await mkdir(target, { recursive: true, mode: 0o755 })
-    try {
-      // Private, so that mounts below the folder on the host, now or later, do not appear in the session.
-      await mount('--bind', '--make-private', source, staging)
-      const made = mountAt(await mountsSeenBy(), staging)
-      await mount('-o', `remount,${folderOptions(made?.options ?? [], readOnly)}`, source, staging)
-      await mount('--bind', staging, target)
-    } finally {
-      await hide(staging)
-    }
-  }
-
-  /** Unmounts everything at and below a directory, and removes the directory itself: the system refuses that if it is not empty. */
-  async function hide(path: string): Promise<void> {
-    for (const { at } of mountsFrom(await mountsSeenBy(), path)) await unmount(at, { lazily: true })
-    await rmdir(path).catch(unlessMissing)
-  }
-
   const discard: LiveFolders['discard'] = kernelId =>
     inTurn(kernelId, async () => {
       seen.delete(kernelId)
@@ -232,7 +185,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
         // Written first, so that the following link can be found again.
         await writeRecords(kernelId, [...others, folder])
         try {
-          await show(kernelId, source, target, folder.readOnly)
+          await show({ staging: await placeOf('staging', kernelId), source, target, readOnly: folder.readOnly })
           if (mountAt(await mountsSeenBy(kernel.pid), link) === undefined) {
             throw new AppError('session_folders_fixed', because('folder_not_seen', { path: folder.path }))
           }
@@ -271,16 +224,34 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
   }
 }
 
-const NOTICE = `Do not remove this directory while sessions run: the folders in it are the users' own files, mounted here,
-and removing one removes the files, also with rm --one-file-system.
-"findmnt -l | grep /mounts/" shows what is mounted. How to remove an agent: docs/admin/agents.md.
-`
+interface Shown {
+  readonly staging: string
+  readonly source: string
+  readonly target: string
+  readonly readOnly: boolean
+}
 
-async function makeBase(path: string): Promise<string> {
-  await mkdir(path, { recursive: true, mode: 0o711 })
-  // Folders can also be mounted without it.
-  await putFile(join(path, 'README'), NOTICE, { mode: 0o644 }).catch(() => undefined)
-  return realpath(path)
+/** Mounts the folder outside the tree that sessions see, restricts it there, and only then moves it into the tree. */
+async function show({ staging, source, target, readOnly }: Shown): Promise<void> {
+  // An agent that crashed here has left a mount.
+  await hide(staging)
+  await mkdir(staging, { recursive: true, mode: 0o700 })
+  await mkdir(target, { recursive: true, mode: 0o755 })
+  try {
+    // Private, so that mounts below the folder on the host, now or later, do not appear in the session.
+    await mount('--bind', '--make-private', source, staging)
+    const made = mountAt(await mountsSeenBy(), staging)
+    await mount('-o', `remount,${folderOptions(made?.options ?? [], readOnly)}`, source, staging)
+    await mount('--bind', staging, target)
+  } finally {
+    await hide(staging)
+  }
+}
+
+/** Unmounts everything at and below a directory, and removes the directory itself: the system refuses that if it is not empty. */
+async function hide(path: string): Promise<void> {
+  for (const { at } of mountsFrom(await mountsSeenBy(), path)) await unmount(at, { lazily: true })
+  await rmdir(path).catch(unlessMissing)
 }
 
 /** Files of root in a folder are given to the user of sessions one by one. */

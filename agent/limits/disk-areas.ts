@@ -7,7 +7,10 @@ import { foldersBesideHome } from './session-folders.ts'
 
 /** A place to which a session writes. */
 export interface Area {
-  /** Files of folders and deleted files that are still open count only towards who fills a disk, not towards limits of the session. */
+  /**
+   * Areas of the kinds `folder` and `deleted` (deleted files that are still open) count when a disk is full and the agent looks for the
+   * session that fills it. They do not count towards limits of the session.
+   */
   readonly kind: 'home' | 'outside' | 'folder' | 'deleted'
   /** For deleted files: any directory on their file system. */
   readonly path: string
@@ -26,7 +29,7 @@ export async function areasOf(kernel: RunningKernel, home: string): Promise<Area
   const paths = [
     { kind: 'home' as const, path: home },
     ...(layer === undefined ? [] : [{ kind: 'outside' as const, path: layer }]),
-    // Volumes of the image belong to neither.
+    // Volumes of the image are neither in the home nor in the layer.
     ...(kernel.volumes ?? []).map(path => ({ kind: 'outside' as const, path })),
   ]
   const areas = await Promise.all(
@@ -39,7 +42,10 @@ export async function areasOf(kernel: RunningKernel, home: string): Promise<Area
   return [...areas, ...first.map(area => ({ ...area, kind: 'deleted' as const }))]
 }
 
-/** Folders come and go while a session runs. What was written to one that is gone counts until there is room. */
+/**
+ * Adds the folders that the session has now. A folder that was taken out stays in the list while the disk is full: the session may have
+ * filled it.
+ */
 export async function withFolders(areas: readonly Area[], pid: number, isShort: boolean): Promise<Area[]> {
   const home = areas.find(({ kind }) => kind === 'home')
   if (!home || pid === 0) return [...areas]

@@ -83,21 +83,9 @@ interface Served {
 
 export function createNameProxy(deps: NameProxyDeps): NameProxy {
   const { port, isAllowed, resolve = resolveName, open = openTcp, log } = deps
+  const dialler: Dialler = { isAllowed, resolve, open }
   const sessions = new Map<string, Promise<Served>>()
   let all = 0
-
-  /** @throws Refused */
-  async function connectTo({ name, port: to }: Target): Promise<Socket> {
-    const signal = AbortSignal.timeout(CONNECT_WITHIN_MS)
-    const found = await resolve(name, signal).catch(() => [])
-    const allowed = found.filter(isAllowed)
-    if (allowed.length === 0) throw new Refused(found.length === 0 ? 'unknown' : 'private')
-    for (const address of allowed) {
-      const socket = await connected(() => open({ host: address, port: to }), signal)
-      if (socket) return socket
-    }
-    throw new Refused('away')
-  }
 
   async function serve(gateway: string, names: readonly string[]): Promise<Served> {
     const sockets = new Set<Socket>()
@@ -154,7 +142,7 @@ export function createNameProxy(deps: NameProxyDeps): NameProxy {
     const target = connectTarget(asked.url ?? '', names)
     try {
       if (typeof target === 'string') throw new Refused(target)
-      const outside = await connectTo(target)
+      const outside = await connectTo(target, dialler)
       if (socket.destroyed) {
         outside.destroy()
         return
@@ -179,7 +167,7 @@ export function createNameProxy(deps: NameProxyDeps): NameProxy {
     try {
       if (typeof found === 'string') throw new Refused(found)
       const { target, path } = found
-      const outside = await connectTo(target)
+      const outside = await connectTo(target, dialler)
       outside.setTimeout(IDLE_MS, () => outside.destroy())
       answer.once('close', () => outside.destroy())
       if (answer.destroyed) {
@@ -239,6 +227,21 @@ export function createNameProxy(deps: NameProxyDeps): NameProxy {
       await Promise.all(present.map(one => one.then(end, () => undefined)))
     },
   }
+}
+
+type Dialler = Required<Pick<NameProxyDeps, 'isAllowed' | 'resolve' | 'open'>>
+
+/** @throws Refused */
+async function connectTo({ name, port: to }: Target, { isAllowed, resolve, open }: Dialler): Promise<Socket> {
+  const signal = AbortSignal.timeout(CONNECT_WITHIN_MS)
+  const found = await resolve(name, signal).catch(() => [])
+  const allowed = found.filter(isAllowed)
+  if (allowed.length === 0) throw new Refused(found.length === 0 ? 'unknown' : 'private')
+  for (const address of allowed) {
+    const socket = await connected(() => open({ host: address, port: to }), signal)
+    if (socket) return socket
+  }
+  throw new Refused('away')
 }
 
 class Refused extends Error {

@@ -19,8 +19,8 @@ const KILL_SOCAT = 'case $(tr "\\0" " " < "/proc/$1/cmdline") in /opt/berth/bin/
 const LOOPBACK = ['TCP4:127.0.0.1', 'TCP6:[::1]'] as const
 
 /**
- * A connection to a port of a container's loopback, through a socat inside it: to 127.0.0.1, or to ::1 where only that is listened on, as
- * by servers that listen at `localhost` on engines that leave IPv6 on there.
+ * Connects to a port of a container's loopback, through a socat inside it: to 127.0.0.1, or to ::1 if nothing listens on 127.0.0.1. Where
+ * the engine leaves IPv6 on in containers, servers that listen on `localhost` may be at ::1 only.
  *
  * @throws Error when nothing listens there
  */

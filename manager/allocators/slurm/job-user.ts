@@ -2,8 +2,8 @@ import { userInfo } from 'node:os'
 import { type SlurmSettings, slurmUserOf } from '#manager/contract'
 
 /**
- * The user of Slurm whose job the session of a person is; null: the user of this process, also where the map names that user, because lists
- * do not tell the two apart.
+ * User of Slurm under whose name the jobs of a person run. Null means the user of this process, also if the map names that user: lists of
+ * jobs cannot tell the two apart.
  *
  * @param own name of the user of this process
  */
