@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { GpuLimit, modelKey } from '#manager/contract'
 import { UNLIMITED } from './limit-flags.ts'
 
-/** A `--gpu-limit`: a limit, the end of one (`gpus` is the keyword), or the keyword for the end of all. */
+/** Value of one `--gpu-limit`. `gpus` is the keyword `unlimited` to remove the limit of a model; the keyword alone removes all limits. */
 export type GpuLimitFlag = typeof UNLIMITED | { readonly model: string; readonly gpus: string }
 
 /** Adds --gpu-limit. */

@@ -40,7 +40,7 @@ const gpuTable = (gpus: readonly GpuStock[], limits: readonly GpuLimitUse[]) =>
     ]),
   )
 
-/** The smallest rest of the limits that count such a GPU. */
+/** GPUs of this kind that the limits still allow: the smallest remainder among the limits that apply to them. */
 function leftOf(kind: { readonly model: string; readonly isMig: boolean }, limits: readonly GpuLimitUse[]): string {
   const [least] = limits
     .filter(({ model }) => isOfModel(model, kind))

@@ -4,7 +4,7 @@ import { type ApiClient, type App, AppError, because, type Grant, isWebApp, type
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { type Line } from '../dial/dial-line.ts'
-import { createKeptWires } from '../dial/kept-wires.ts'
+import { createKeptWires, type KeptWires } from '../dial/kept-wires.ts'
 import { appOf } from '../grants/app-of.ts'
 import { injectionOf } from '../grants/injection.ts'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
@@ -76,8 +76,8 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   let app: App = { name: deps.appName, title: deps.appName, protocol: 'tcp', path: '/' }
   let isReady = false
   let inject: Grant['inject'] = null
-  let endedUp = 0
-  let endedDown = 0
+  /** Bytes of connections that have ended. */
+  const ended = { up: 0, down: 0 }
   let origin: AppOrigin | undefined
   let notice: NodeJS.Timeout | undefined
   let closing: Promise<void> | undefined
@@ -120,20 +120,16 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
 
   function takeIn(socket: Socket) {
     clients.add(socket)
-    socket.on('error', error => {
-      deps.log.debug({ tunnel: id, error: error.message }, 'a local connection broke')
-    })
+    socket.on('error', error => deps.log.debug({ tunnel: id, error: error.message }, 'a local connection broke'))
     socket.once('close', () => {
       clients.delete(socket)
-      endedUp += socket.bytesRead
-      endedDown += socket.bytesWritten
+      ended.up += socket.bytesRead
+      ended.down += socket.bytesWritten
       announce()
     })
     announce()
     ready.promise.then(
-      accept => {
-        accept(socket)
-      },
+      accept => accept(socket),
       () => socket.resetAndDestroy(),
     )
   }
@@ -152,36 +148,14 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       log: deps.log,
     })
     origin = made
-    return socket => {
-      made.accept(socket)
-    }
+    return socket => made.accept(socket)
   }
 
   function acceptTcp(client: Socket) {
-    void carry(client, path).catch((error: unknown) => {
+    void carry({ client, path, kept, transport: deps.transport }).catch((error: unknown) => {
       client.resetAndDestroy()
       deps.log.debug({ tunnel: id, error: String(error) }, 'a connection failed')
     })
-  }
-
-  async function carry(client: Socket, way: Path<Line>) {
-    const { reason } = (await kept.carry(client)) ?? (await carryAnew(client, way))
-    const refusal = refusalOf(reason)
-    if (refusal) way.judge(refusal)
-  }
-
-  /** @throws AppError; the signal's reason when the client goes away while the line is dialled */
-  async function carryAnew(client: Socket, way: Path<Line>): Promise<Pick<TunnelOutcome, 'reason'>> {
-    const gone = new AbortController()
-    const abort = () => gone.abort(new Error('the client went away'))
-    if (client.destroyed) abort()
-    client.once('close', abort)
-    const line = await way.connect(gone.signal)
-    if (client.destroyed) {
-      line.destroy()
-      throw gone.signal.reason
-    }
-    return await deps.transport.pipe(client, line, kept)
   }
 
   function snapshot(): Tunnel {
@@ -194,8 +168,8 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       port: listener.port,
       state: path.state,
       connections: clients.size,
-      bytesUp: endedUp + sum(clients, client => client.bytesRead),
-      bytesDown: endedDown + sum(clients, client => client.bytesWritten),
+      bytesUp: ended.up + sum(clients, client => client.bytesRead),
+      bytesDown: ended.down + sum(clients, client => client.bytesWritten),
       lastError: path.lastError,
       openedAt,
     }
@@ -237,11 +211,38 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       kept.clear()
       path.wake()
     },
-    end: () => {
-      path.end()
-    },
+    end: () => path.end(),
     close,
   }
+}
+
+interface Carried {
+  readonly client: Socket
+  readonly path: Path<Line>
+  readonly kept: KeptWires
+  readonly transport: Transport
+}
+
+/** Carries the bytes of a raw connection until it ends. @throws AppError; the signal's reason when the client goes away */
+async function carry(carried: Carried): Promise<void> {
+  const { client, path, kept } = carried
+  const { reason } = (await kept.carry(client)) ?? (await carryAnew(carried))
+  const refusal = refusalOf(reason)
+  if (refusal) path.judge(refusal)
+}
+
+/** @throws AppError; the signal's reason when the client goes away while the line is dialled */
+async function carryAnew({ client, path, kept, transport }: Carried): Promise<Pick<TunnelOutcome, 'reason'>> {
+  const gone = new AbortController()
+  const abort = () => gone.abort(new Error('the client went away'))
+  if (client.destroyed) abort()
+  client.once('close', abort)
+  const line = await path.connect(gone.signal)
+  if (client.destroyed) {
+    line.destroy()
+    throw gone.signal.reason
+  }
+  return await transport.pipe(client, line, kept)
 }
 
 function sum(clients: Iterable<Socket>, of: (client: Socket) => number): number {

@@ -100,28 +100,8 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
     await finish(key, 'user')
   }
 
-  /**
-   * Id and name of a session, for its tunnels: not the descriptions of its apps, because there may be hundreds of tunnels. The id is the
-   * requested one, not that of the answer: it goes into files of ssh.
-   */
-  async function runningSession(
-    id: SessionId,
-    appName: string,
-  ): Promise<{ readonly session: TunnelledSession; readonly isWeb: boolean }> {
-    const session = await api.getSession({ params: { id } })
-    if (session.status !== 'RUNNING') {
-      const { status } = session
-      const why = isFinished(status) ? because('session_ended') : because('session_not_yet_running', { status })
-      throw new AppError('session_not_running', { status, ...why })
-    }
-    const app = session.apps.find(({ name }) => name === appName) ?? forwardedPort(appName)
-    const { name, ownerId, sharedAs } = session
-    const known = { id, name, isOthers: sharedAs !== null, rememberedAs: rememberedAs(name, sharedAs && ownerId) }
-    return { session: known, isWeb: app === undefined || isWebApp(app) }
-  }
-
   async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
-    const { session, isWeb } = await runningSession(spec.sessionId, spec.app)
+    const { session, isWeb } = await runningSession(api, spec.sessionId, spec.app)
     const memory = await ports.recall(session.rememberedAs, spec.app)
     const { isLasting, ...choice } = choosePort({
       port: spec.port ?? wanted,
@@ -222,6 +202,27 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       traffic[Symbol.dispose]()
     },
   }
+}
+
+/**
+ * Id and name of a session, for its tunnels: not the descriptions of its apps, because there may be hundreds of tunnels. The id is the
+ * requested one, not that of the answer: it goes into files of ssh.
+ */
+async function runningSession(
+  api: Pick<ApiClient, 'getSession'>,
+  id: SessionId,
+  appName: string,
+): Promise<{ readonly session: TunnelledSession; readonly isWeb: boolean }> {
+  const session = await api.getSession({ params: { id } })
+  if (session.status !== 'RUNNING') {
+    const { status } = session
+    const why = isFinished(status) ? because('session_ended') : because('session_not_yet_running', { status })
+    throw new AppError('session_not_running', { status, ...why })
+  }
+  const app = session.apps.find(({ name }) => name === appName) ?? forwardedPort(appName)
+  const { name, ownerId, sharedAs } = session
+  const known = { id, name, isOthers: sharedAs !== null, rememberedAs: rememberedAs(name, sharedAs && ownerId) }
+  return { session: known, isWeb: app === undefined || isWebApp(app) }
 }
 
 /**

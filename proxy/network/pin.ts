@@ -31,8 +31,9 @@ export function shownOf(certificate: X509Certificate | undefined): ShownCertific
 }
 
 /**
- * @returns the fingerprints that differ: of certificates, and only if the pin has none, of keys; undefined if the pin is that of the
- * server
+ * Compares a pin with the server's certificate.
+ *
+ * @returns undefined if they match; else two fingerprints to show, of certificates, or of keys if the pin has only a key
  */
 export function mismatch(
   pin: Pin,

@@ -1,8 +1,9 @@
 import { type Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { AuthContext, Connection, PublicKeyAuthContext, Server, ServerChannel, ServerConfig, Session } from 'ssh2'
+import type { AuthContext, Connection, Server, ServerChannel, ServerConfig, Session } from 'ssh2'
 import { toWireError } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { createKeyCheck } from './key-check.ts'
 import { keepPacketKeys } from './packet-keys.ts'
 
 export interface SshServerDeps {
@@ -38,10 +39,6 @@ const SFTP_ONLY = 'This port moves files by SFTP only. For rsync, use a session 
 const MOST_PROVED = 64
 /** Largest number of other connections: a further one replaces the oldest. */
 const MOST_UNPROVED = 128
-/** Time for which the allowed keys are cached: keys that strangers try must not each cause a call to the manager. */
-const KEYS_MS = 3_000
-/** The list is fetched again for an unknown key if it is older than this: the owner may have stored the key since. */
-const NEW_KEYS_MS = 100
 const MOST_CHANNELS = 16
 const KEEPALIVE_MS = 15_000
 
@@ -62,7 +59,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
   const { hostKey, allowedKeys, openSftp, onChange, log } = deps
   const open = new Set<Duplex>()
   const proved = new Set<Duplex>()
-  let remembered: { readonly keys: Promise<readonly string[]>; readonly at: number } | undefined
+  const mayEnter = createKeyCheck({ allowedKeys, parseKey: ssh2.utils.parseKey })
   const options: ServerConfig = {
     hostKeys: [hostKey],
     ident: 'Berth',
@@ -74,37 +71,9 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     },
   }
 
-  function keysNotOlderThan(ms: number): Promise<readonly string[]> {
-    const now = performance.now()
-    if (remembered && now - remembered.at < ms) return remembered.keys
-    const keys = allowedKeys()
-    remembered = { keys, at: now }
-    keys.catch(() => (remembered = undefined))
-    return keys
-  }
-
   function makeRoom(): void {
     const unproved = [...open].filter(socket => !proved.has(socket))
     if (unproved.length >= MOST_UNPROVED) unproved[0]?.destroy()
-  }
-
-  /** Whether the client has proved, or could prove, an allowed key. */
-  async function mayEnter(tried: PublicKeyAuthContext): Promise<boolean> {
-    // If the key is unknown, fetch a newer list: a key that was just stored counts at once.
-    return isAllowed(await keysNotOlderThan(KEYS_MS), tried) || isAllowed(await keysNotOlderThan(NEW_KEYS_MS), tried)
-  }
-
-  function isAllowed(lines: readonly string[], { key, blob, signature, hashAlgo }: PublicKeyAuthContext): boolean {
-    for (const line of lines) {
-      const allowed = ssh2.utils.parseKey(line)
-      if (allowed instanceof Error || !allowed.getPublicSSH().equals(key.data)) continue
-      // Without a signature the client only asks whether the key would do.
-      if (signature === undefined) return true
-      // ssh2 returns an Error if the signature cannot be read, despite its types.
-      const verified: unknown = blob !== undefined && allowed.verify(blob, signature, hashAlgo)
-      return verified === true
-    }
-    return false
   }
 
   function authenticate(client: Connection) {

@@ -109,28 +109,15 @@ export function createGuests(deps: GuestsDeps): Guests {
   )
   const rechecking = every(deps.recheckMs ?? RECHECK_MS, recheck)
 
-  function headersOf({ cookie, originSecret }: Credentials): SignInHeaders {
-    const proof = deps.consoleSecret === undefined ? {} : { [CONSOLE_SECRET_HEADER]: deps.consoleSecret }
-    return { cookie: signInCookies(cookie), [ORIGIN_SECRET_HEADER]: originSecret, ...proof }
-  }
-
-  const keyOf = (headers: SignInHeaders) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')
-
   async function identify(headers: SignInHeaders, key: string, address: string): Promise<Me> {
     if (headers.cookie === '' || !isToken(headers[ORIGIN_SECRET_HEADER])) throw new AppError('not_signed_in')
     const cached = known.get(key)
     if (cached && cached.until > now()) return await cached.me
     const isKnown = [...entries.values()].some(({ signIns }) => signIns.has(key))
-    return await remembered(key, isKnown ? ask(headers) : strange.ask(address, () => ask(headers)))
-  }
-
-  function ask(headers: SignInHeaders): Promise<Me> {
-    const api = createClient({
-      baseUrl: deps.managerUrl,
-      fetch: (url, init) => fetchByEnvironment(url, init as RequestInit),
-      headers: () => headers,
-    })
-    return api.me({ signal: AbortSignal.timeout(10_000) })
+    return await remembered(
+      key,
+      isKnown ? ask(deps.managerUrl, headers) : strange.ask(address, () => ask(deps.managerUrl, headers)),
+    )
   }
 
   /** Caches an answer of the manager for a while, or drops a sign-in that has ended. */
@@ -161,7 +148,7 @@ export function createGuests(deps: GuestsDeps): Guests {
     await Promise.all(
       all.map(async ({ opened, headers }) => {
         try {
-          await remembered(keyOf(headers), ask(headers))
+          await remembered(keyOf(headers), ask(deps.managerUrl, headers))
         } catch (error) {
           if (isOver(error)) opened.closeOf(headers[ORIGIN_SECRET_HEADER])
         }
@@ -171,16 +158,12 @@ export function createGuests(deps: GuestsDeps): Guests {
 
   function start(userId: UserId): Entry {
     const signIns = new Map<string, SignInHeaders>()
-    const credentials = () => {
-      const latest = [...signIns.values()].at(-1)
-      return latest ? Promise.resolve(latest) : Promise.reject(new AppError('not_signed_in'))
-    }
     const { managerUrl, dataDir, sshDirectory, direct, log } = deps
     const proxy = startProxy({
       managerUrl,
       // There is one server, whose port may differ between starts.
       server: 'own',
-      credentials,
+      credentials: () => latestOf(signIns),
       dataDir,
       userId,
       mostTunnels: MOST_TUNNELS,
@@ -210,7 +193,7 @@ export function createGuests(deps: GuestsDeps): Guests {
 
   return {
     async admit(sent, address) {
-      const headers = headersOf(sent)
+      const headers = headersOf(sent, deps.consoleSecret)
       const key = keyOf(headers)
       const me = await identify(headers, key, address)
       const entry = entries.get(me.user.id) ?? start(me.user.id)
@@ -218,10 +201,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       entry.lastSeen = now()
       const isNew = !entry.signIns.delete(key)
       entry.signIns.set(key, headers)
-      for (const oldest of entry.signIns.keys()) {
-        if (entry.signIns.size <= MOST_SIGN_INS) break
-        entry.signIns.delete(oldest)
-      }
+      dropOldest(entry.signIns)
       const proxy = await entry.proxy
       // The user signed in again: connections that waited for it continue.
       if (isNew) proxy.wake()
@@ -242,7 +222,7 @@ export function createGuests(deps: GuestsDeps): Guests {
     },
     hold(guest, credentials, onEnd) {
       const entry = entries.get(guest.me.user.id)
-      const key = keyOf(headersOf(credentials))
+      const key = keyOf(headersOf(credentials, deps.consoleSecret))
       const { originSecret } = credentials
       // Other cookies beside the right one do not make it another sign-in: its origin secret stays.
       const leave = places.take(originSecret, guest.me.user.id, onEnd)
@@ -264,6 +244,37 @@ export function createGuests(deps: GuestsDeps): Guests {
       await Promise.all([sweep, rechecking].map(repeated => repeated[Symbol.asyncDispose]()))
       await Promise.all([...entries.keys()].map(close))
     },
+  }
+}
+
+/** @param consoleSecret proves to the manager that the request comes from its console */
+function headersOf({ cookie, originSecret }: Credentials, consoleSecret: string | undefined): SignInHeaders {
+  const proof = consoleSecret === undefined ? {} : { [CONSOLE_SECRET_HEADER]: consoleSecret }
+  return { cookie: signInCookies(cookie), [ORIGIN_SECRET_HEADER]: originSecret, ...proof }
+}
+
+const keyOf = (headers: SignInHeaders) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')
+
+/** Asks the manager whose sign-in it is. @throws AppError `not_signed_in`, `unavailable` */
+function ask(managerUrl: string, headers: SignInHeaders): Promise<Me> {
+  const api = createClient({
+    baseUrl: managerUrl,
+    fetch: (url, init) => fetchByEnvironment(url, init as RequestInit),
+    headers: () => headers,
+  })
+  return api.me({ signal: AbortSignal.timeout(10_000) })
+}
+
+/** Headers of the latest sign-in. @throws AppError `not_signed_in` */
+function latestOf(signIns: ReadonlyMap<string, SignInHeaders>): Promise<SignInHeaders> {
+  const latest = [...signIns.values()].at(-1)
+  return latest ? Promise.resolve(latest) : Promise.reject(new AppError('not_signed_in'))
+}
+
+function dropOldest(signIns: Map<string, SignInHeaders>): void {
+  for (const oldest of signIns.keys()) {
+    if (signIns.size <= MOST_SIGN_INS) break
+    signIns.delete(oldest)
   }
 }
 
