@@ -268,6 +268,13 @@ describe('groups', () => {
     expect((await filtered('Groups', 'displayName eq "default"')).body.totalResults).toBe(0)
   })
 
+  test('have one entry in the audit log for each change', async () => {
+    const { body } = await scim('POST', '/Groups', { schemas: [GROUP], displayName: 'Audited once' })
+    await scim('PUT', `/Groups/${body.id}`, { schemas: [GROUP], displayName: 'Audited once more' })
+    const { items } = await admin.listAuditLog({ query: { action: 'scimChangeGroup' } })
+    expect(items.filter(({ target }) => target === 'Audited once more')).toHaveLength(1)
+  })
+
   test('are left as they were by a request with a member who is unknown', async () => {
     const [ada, gone] = [await made(), await made()]
     await scim('DELETE', `/Users/${gone.id}`)
