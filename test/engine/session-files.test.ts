@@ -1,11 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FileEntry, type SessionFilePage, type SessionId } from '#manager/contract'
-import { type Berth, type BerthUser, startBerth } from '../fixtures/berth.ts'
+import { type Berth, type BerthUser, root, startBerth } from '../fixtures/berth.ts'
 import { heldRequest } from '../fixtures/held-request.ts'
+import { blocksOf } from '../fixtures/page-blocks.ts'
 import { slowReader } from '../fixtures/slow-reader.ts'
+
+const run = promisify(execFile)
 
 /** Files of a running session by the API, in a real container. */
 const stack = new AsyncDisposableStack()
@@ -55,6 +62,18 @@ const list = async (path = '', query = '') =>
 const shell = (command: string) => owner.api.runCommand({ params: { id }, body: { command, waitSeconds: 30 } })
 const codeOf = async (reply: Response) => [reply.status, ((await reply.json()) as { code?: string }).code]
 const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+test('the requests of docs/api.md, as they stand on the page', async () => {
+  const [, section = ''] = (await readFile(join(root, 'docs/api.md'), 'utf8')).split('## Files of sessions')
+  const [script = ''] = blocksOf(section, 'sh')
+  const directory = await mkdtemp(join(berth.data, 'files-'))
+  const env = { ...process.env, BERTH: berth.url, ID: id, token }
+  await run('sh', ['-eu', '-c', script], { cwd: directory, env, timeout: 60_000 })
+  expect(await readFile(join(directory, 'rows.csv'), 'utf8')).toBe('1,2\n')
+  const list = JSON.parse(await readFile(join(directory, 'list.json'), 'utf8')) as SessionFilePage
+  expect(list.items).toContainEqual(expect.objectContaining({ name: 'input.csv', size: 8 }))
+  expect(await (await call('GET', content('input.csv'))).text()).toBe('a,b\n3,4\n')
+})
 
 test('a file is made, read, read in ranges, replaced with its ETag, and never by chance', async () => {
   const made = (await (await put('results.csv', 'a,b\n1,2\n')).json()) as FileEntry

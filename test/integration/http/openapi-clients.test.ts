@@ -55,9 +55,12 @@ test('openapi-typescript: only what the manager demands is required', async () =
      export const page: operations['listSessions']['parameters']['query'] = {}
      export const token: Body<'createAccessToken'> = { name: 'model', scopes: ['launch'] }
      export const file: operations['readSessionFile']['parameters']['query'] = { path: 'results.csv' }
+     export const program: operations['grantToProgram']['parameters']['path'] = { id: 'session', app: 'http-8000' }
      export const files: operations['listSessionFiles']['parameters']['query'] = {}
      // @ts-expect-error: the path is required
      export const nowhere: operations['writeSessionFile']['parameters']['query'] = {}
+     // @ts-expect-error: a grant names an app
+     export const noApp: operations['grantToProgram']['parameters']['path'] = { id: 'session' }
      // @ts-expect-error: the image is required
      export const wrong: Body<'createSession'> = { resources: {} }`,
   )
