@@ -110,9 +110,9 @@ describe('a request whose body comes after the end of its sign-in is refused', (
       deeds.map(({ path }) => [path, 401]),
     )
     expect(await superadmins()).toBe(before)
-    expect(
-      (await admin.listAuditLog({ query: { actor: attacker.id, limit: 100 } })).items.map(one => one.result),
-    ).toEqual(expect.arrayContaining(deeds.map(() => 'not_signed_in')))
+    // A refusal by the head alone would name no actor.
+    const { items } = await admin.listAuditLog({ query: { actor: attacker.id, limit: 100 } })
+    expect(items.filter(({ result }) => result === 'not_signed_in')).toHaveLength(deeds.length)
   })
 })
 
