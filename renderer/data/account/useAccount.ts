@@ -1,10 +1,10 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { defined } from '#base/defined'
 import { isAppError, type Me, type RouteReply, type Session, type UserId } from '#manager/contract'
 import { secretHeaders } from '../../api/origin-secret.ts'
 import { openSignInChannel } from '../../api/sign-in-channel.ts'
 import { useServices } from '../../services.ts'
+import { waysToSignIn } from './ways-to-sign-in.ts'
 
 /** `unknown` until the first answer of the manager; `expired` keeps the page and asks for the password again. */
 export type AccountState = 'unknown' | 'signed_out' | 'signed_in' | 'expired'
@@ -93,27 +93,6 @@ export const useAccount = defineStore('account', () => {
     }
   }
 
-  /**
-   * @param more `totp`: after `totp_required`, a code of the authenticator app or a recovery code; `newPassword`: after
-   *   `password_change_required`
-   */
-  async function signIn(
-    email: string,
-    password: string,
-    more: { readonly totp?: string; readonly newPassword?: string } = {},
-  ): Promise<void> {
-    signedIn(await api.login({ body: { email: email.trim(), password, ...more } }))
-  }
-
-  /** @param totp after `totp_required`: a code of the authenticator app or a recovery code */
-  async function signInWithKeypair(accessKey: string, secretKey: string, totp?: string): Promise<void> {
-    signedIn(await api.loginWithKeypair({ body: { accessKey, secretKey, ...defined({ totp }) } }))
-  }
-
-  async function signInWithTicket(ticket: string): Promise<void> {
-    signedIn(await api.loginWithTicket({ body: { ticket } }))
-  }
-
   /** Signs out here and on the server. If the server is unreachable, the page is signed out all the same. */
   async function signOut(): Promise<void> {
     await api.logout().catch(() => undefined)
@@ -164,9 +143,7 @@ export const useAccount = defineStore('account', () => {
     startError,
     adopt,
     begin,
-    signIn,
-    signInWithTicket,
-    signInWithKeypair,
+    ...waysToSignIn(api, signedIn),
     signedIn,
     signOut,
     expire,

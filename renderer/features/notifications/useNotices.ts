@@ -6,11 +6,10 @@ import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
 import { useAccount } from '../../data/account/useAccount.ts'
-import { useTunnels } from '../../data/apps/useTunnels.ts'
 import { useSessions } from '../../data/sessions/useSessions.ts'
 import { useInvitations } from '../../data/folders/useInvitations.ts'
 import { noticeKind, readNotices, seenOf, type Notice, type NoticeKind, type Seen, warnedAtOf } from './notice.ts'
-import type { TunnelWatch } from './tunnel-watch.ts'
+import { watchTunnels } from './watch-tunnels.ts'
 
 const MOST_KEPT = 50
 
@@ -61,7 +60,6 @@ export const useNotices = defineStore('notices', () => {
   const account = useAccount()
   const sessions = useSessions()
   const invitations = useInvitations()
-  const tunnels = useTunnels()
   const key = computed(() => `berth.notices.${account.user?.id ?? ''}`)
   const items = ref<readonly Notice[]>([])
   const unread = computed(() => items.value.filter(({ read }) => !read).length)
@@ -116,13 +114,8 @@ export const useNotices = defineStore('notices', () => {
       }
       const [only] = named
       if (about) {
-        add({
-          id,
-          kind: `told_${about}`,
-          name: detail,
-          person: from,
-          to: only ? `/sessions/${only.id}` : (PAGES[about] ?? '/account'),
-        })
+        const to = only ? `/sessions/${only.id}` : (PAGES[about] ?? '/account')
+        add({ id, kind: `told_${about}`, name: detail, person: from, to })
         continue
       }
       const to = only && named.length === 1 ? `/sessions/${only.id}` : '/sessions'
@@ -173,22 +166,7 @@ export const useNotices = defineStore('notices', () => {
     invited = new Set(now.map(({ id }) => id))
   }
 
-  const tellOf = (kind: 'tunnelsLost' | 'tunnelsBack') => (count: number) =>
-    add({ id: `${kind} ${Date.now()}`, kind, name: '', count, to: '/tunnels' })
-  /** Loaded with the first tunnel. */
-  let tunnelWatch: Promise<TunnelWatch> | undefined
-  async function loadTunnelWatch(): Promise<TunnelWatch> {
-    const { createTunnelWatch } = await import('./tunnel-watch.ts')
-    return createTunnelWatch({ onLost: tellOf('tunnelsLost'), onBack: tellOf('tunnelsBack') })
-  }
-  watch(
-    () => tunnels.all,
-    now => {
-      if (now.length > 0) tunnelWatch ??= loadTunnelWatch()
-      tunnelWatch?.then(it => it.check(tunnels.all)).catch(logError)
-    },
-  )
-  onScopeDispose(() => void tunnelWatch?.then(it => it[Symbol.dispose]()))
+  watchTunnels(add)
 
   /** Starts watching, once somebody is signed in. */
   function begin(): void {

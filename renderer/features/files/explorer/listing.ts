@@ -165,17 +165,6 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     }
   }
 
-  async function allNames(most: number): Promise<readonly string[] | undefined> {
-    const names: string[] = []
-    let after: string | null = null
-    do {
-      const reply: EntryPage = await fetchPage(after, NAMES_PAGE, ended.signal)
-      names.push(...reply.items.map(({ name }) => name))
-      after = reply.next
-    } while (after !== null && names.length <= most)
-    return names.length > most ? undefined : names
-  }
-
   // Both functions read the reactive state, so that values computed from them follow its changes.
   const entryAt = (index: number) => {
     const at = index < state.value.count ? pageOf(index) : -1
@@ -201,10 +190,26 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     isGone: name => state.value.complete && pages.every(({ items }) => items) && indexOf(name) === -1,
     show,
     refresh,
-    allNames,
+    allNames: most => allNames(fetchPage, most, ended.signal),
     stop() {
       aborter.abort()
       ended.abort()
     },
   }
+}
+
+/** @returns undefined if there are more than `most` */
+async function allNames(
+  fetchPage: FetchPage,
+  most: number,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const names: string[] = []
+  let after: string | null = null
+  do {
+    const reply: EntryPage = await fetchPage(after, NAMES_PAGE, signal)
+    names.push(...reply.items.map(({ name }) => name))
+    after = reply.next
+  } while (after !== null && names.length <= most)
+  return names.length > most ? undefined : names
 }

@@ -1,5 +1,5 @@
 import { computed, ref } from 'vue'
-import { useAttempt } from '../../data/account/useAttempt.ts'
+import { useAttempt } from '../account/useAttempt.ts'
 import { t } from '../../words/en/account.ts'
 
 const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
