@@ -12,6 +12,7 @@ import { createCli } from '../fixtures/cli.ts'
 import { BROWSER_HERE, startVisit } from '../fixtures/cli-visit.ts'
 import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
 import { startTestProvider, type TestProvider } from '../fixtures/oidc-provider.ts'
+import { BASE, startSlapd } from '../fixtures/slapd.ts'
 
 /** The sign-in at a provider in the page, with real manager, console, provider and command line. */
 const stack = new AsyncDisposableStack()
@@ -128,4 +129,32 @@ test('the command line and the page show one word, and Continue signs in', async
   await button(page, 'Continue').click()
   await page.getByText('you can close this window').waitFor()
   expect(await visit.outcome).toMatchObject({ code: 0, out: expect.stringContaining('as lin@example.org') as string })
+})
+
+test('a person signs in by the form of a real directory, and a wrong password is said there', async () => {
+  const slapd = stack.use(await startSlapd())
+  const person = { uid: 'grace', password: 'Secret-of-grace', mail: 'grace@example.org', name: 'Grace Hopper' }
+  await slapd.addPerson(person)
+  const { api } = await manager.signIn()
+  const { ldaps, ca, bindDn, bindPassword } = slapd
+  const directory = { urls: [ldaps], base: BASE, bindDn, caCertificates: ca, idAttribute: 'entryUUID' }
+  const settings = { directory, clientSecret: bindPassword, createAccounts: true, trustEmail: true }
+  await api.createSignInProvider({ body: { id: 'people', kind: 'ldap', name: 'The people', ...settings } })
+  await using one = await openBrowser()
+  const page = await one.context.newPage()
+  await page.goto(`${address}/#/preferences`)
+  await button(page, 'Sign in with The people').click()
+  const form = page.getByRole('form', { name: 'Sign in with The people' })
+  await form.getByLabel('Name').fill(person.uid)
+  await form.getByLabel('Password', { exact: true }).fill('not her password')
+  await button(form, 'Sign in').click()
+  await form.getByRole('alert').waitFor()
+  expect(await form.getByLabel('Password', { exact: true }).inputValue()).toBe('')
+  expect(await audit(page)).toEqual([])
+  await form.getByLabel('Password', { exact: true }).fill(person.password)
+  await button(form, 'Sign in').click()
+  await page.getByText('Start-up script').first().waitFor()
+  expect(page.url()).toBe(`${address}/#/preferences`)
+  await page.goto(`${address}/#/account`)
+  await page.getByText(person.mail).first().waitFor()
 })
