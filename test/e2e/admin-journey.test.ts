@@ -98,7 +98,7 @@ test('the administrator sees it among the sessions and on its agent, ends it, an
   await toPage('Agents')
   await page.getByRole('row').nth(1).getByRole('link').first().click()
   await page.getByText(SESSION).first().waitFor()
-  await toPage('Sessions of everybody')
+  await toPage('All sessions')
   await page.getByRole('row').filter({ hasText: SESSION }).filter({ hasText: ADA }).waitFor()
   await button(page, `End ${SESSION}`).click()
   await page

@@ -20,6 +20,7 @@ const WORLD = {
 /** Page, a text of its list, and the visible column heads at 1280 and at 1440 px. */
 const PAGES = [
   ['images', '127.0.0.1:5000', ['Image', 'Size', 'On agents'], []],
+  ['agents', 'gpu-host-1', ['Name', 'State', 'CPU', 'RAM', 'GPU'], []],
   ['users', 'researcher-10@', ['E-mail address', 'Role', 'State'], ['Domain']],
   ['policies', 'students', ['Name', 'Limits', 'Containers', 'Folders'], ['Idle timeout']],
   ['audit', 'Terminate a session', ['Time', 'Who', 'Action', 'Target', 'Result'], ['Address']],

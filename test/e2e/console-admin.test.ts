@@ -39,7 +39,7 @@ test('a domain admin sees the pages of the domain, a superadmin all', async () =
   const all = await pagesOf('superadmin')
   expect(ofDomain).toEqual([
     'Overview',
-    'Sessions of everybody',
+    'All sessions',
     'Queue',
     'Usage',
     'Users',

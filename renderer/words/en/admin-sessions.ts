@@ -1,7 +1,7 @@
 import { defineWords } from '../i18n.ts'
 
 const en = {
-  sessions: 'Sessions of everybody',
+  sessions: 'All sessions',
   session: 'Session',
   owner: 'Owner',
   project: 'Project',

@@ -6,7 +6,7 @@ const en = {
   partPeople: 'People and limits',
   partSystem: 'System',
   overview: 'Overview',
-  sessions: 'Sessions of everybody',
+  sessions: 'All sessions',
   queue: 'Queue',
   agents: 'Agents',
   agent: 'Agent',

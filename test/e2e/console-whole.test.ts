@@ -1,0 +1,87 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LOCAL, variedFolders } from './console-double-folders.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+import { aSession, IMAGES, statsOf } from './console-world.ts'
+import { button } from './scene.ts'
+
+/** Names and buttons in a usual window of 1280 × 800 px: whole, in line with each other, and in sight. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const WINDOW = { width: 1280, height: 800 }
+const ARCHIVE = { ...LOCAL, name: 'archive' }
+
+test('folders show whole names, owners and counts, in English and in Korean', async () => {
+  const world = { folders: variedFolders(), storageHosts: [LOCAL, ARCHIVE] }
+  await using it = await openConsole(browser, '/data', world, WINDOW)
+  for (const language of ['en', 'ko']) {
+    await it.page.evaluate(value => localStorage.setItem('berth.language', value), language)
+    await it.page.reload()
+    await it.page.getByText('imagenet-2012-train-and-validation-sets').first().waitFor()
+    expect(await cutIn('tr.row :is(.name, .owner, .sub)', it.page), language).toEqual([])
+  }
+})
+
+test("an administrator's list of sessions shows whole owners and amounts", async () => {
+  const sessions = [
+    aSession(1, {
+      name: 'uses-gpus',
+      ownerEmail: 'jonas.lindqvist@physics.example.com',
+      image: 'berth/pytorch:2.9-cuda13',
+      requested: { cpu: '8', mem: String(64 * 2 ** 30), 'cuda.device': '2' },
+      stats: statsOf(500, 2 ** 30, [40]),
+    }),
+    aSession(2, { name: 'pulls', status: 'PULLING' }),
+  ]
+  await using it = await openConsole(browser, '/sessions', { sessions, role: 'superadmin' }, WINDOW)
+  await it.page.getByText('uses-gpus').waitFor()
+  expect(await cutIn('tr.row :is(.col-name *, .col-resources *, .col-time *)', it.page)).toEqual([])
+})
+
+test('the cards of environments show whole names of images', async () => {
+  await using it = await openConsole(browser, '/sessions', { images: IMAGES }, WINDOW)
+  await button(it.page, 'New session').first().click()
+  await it.page.locator('.image-reference').nth(1).waitFor()
+  expect(await cutIn('.image-reference', it.page)).toEqual([])
+})
+
+test('the buttons of a long form are in sight, and only its fields scroll', async () => {
+  await using it = await openConsole(browser, '/data', { storageHosts: [LOCAL, ARCHIVE] }, { width: 1280, height: 560 })
+  await it.page.getByRole('button', { name: 'New folder' }).first().click()
+  const dialog = it.page.getByRole('dialog')
+  const submit = dialog.locator('.dialog-actions button[type="submit"]')
+  await submit.waitFor()
+  const { bottom } = await submit.evaluate(one => one.getBoundingClientRect().toJSON() as DOMRect)
+  expect(bottom).toBeLessThanOrEqual(560)
+  expect(await dialog.locator('.fields').evaluate(one => one.scrollHeight > one.clientHeight)).toBe(true)
+})
+
+test('the text of a question begins below its title', async () => {
+  await using it = await openConsole(browser, '/sessions', { sessions: [aSession(1, { name: 'to-end' })] }, WINDOW)
+  await button(it.page, /^Terminate/)
+    .first()
+    .click()
+  const question = it.page.getByRole('alertdialog')
+  await question.waitFor()
+  const leftOf = (selector: string) =>
+    question
+      .locator(selector)
+      .first()
+      .evaluate(one => one.getBoundingClientRect().left + Number.parseFloat(getComputedStyle(one).paddingLeft))
+  expect(await leftOf('.v-card-text')).toBe(await leftOf('.dialog-head'))
+})
+
+/** Texts of which a part is hidden. */
+async function cutIn(selector: string, page: Page) {
+  return await page
+    .locator(selector)
+    .evaluateAll(all =>
+      all
+        .filter(one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 2)
+        .map(one => one.textContent),
+    )
+}
