@@ -211,8 +211,34 @@ rm -f /tmp/answers /tmp/columns
 for time in $(seq 300); do [ -e /tmp/columns ] && break; sleep 0.1; done
 cat /tmp/columns`
 
+const ODD_TEXTS = ['👍🏽', '✍🏽', '🕵️', '☝', '❤️', '🇰🇷', '👨‍👩‍👧', 'e\u0301', 'か\u3099', 'は\u309A']
+/** Characters of a block, evenly spread. */
+const spread = (first: number, last: number, count: number) =>
+  Array.from({ length: count }, (_, at) =>
+    String.fromCodePoint(first + Math.floor(((last - first) * at) / (count - 1))),
+  )
+/** Letters, Korean, Japanese, signs of programs that draw boxes and progress, and emoji: three hundred. */
+const SAMPLES = [
+  ...spread(0x61, 0x7a, 10),
+  ...spread(0xc0, 0x17f, 30),
+  ...spread(0x391, 0x3a1, 5),
+  ...spread(0x410, 0x44f, 15),
+  ...spread(0x2010, 0x2027, 10),
+  ...spread(0x2190, 0x21ff, 20),
+  ...spread(0x2500, 0x259f, 40),
+  ...spread(0x25a0, 0x27bf, 50),
+  ...spread(0x3041, 0x3096, 10),
+  ...spread(0x30a1, 0x30fe, 10),
+  ...spread(0x4dc0, 0x4dff, 5),
+  ...spread(0x4e00, 0x9fff, 20),
+  ...spread(0xac00, 0xd7a3, 30),
+  ...spread(0x1f300, 0x1f64f, 40),
+  ...spread(0x1f900, 0x1f9ff, 20),
+  ...spread(0x1f680, 0x1f6c5, 10),
+]
+
 test('the page and tmux count the same cells for emoji, Korean and accents', async () => {
-  const texts = ['a', 'é', '→', '…', '한', '😀', '🚀', '✅', '⚡', '⏳', '👍🏽', '❤️', '🇰🇷', '👨‍👩‍👧', 'e\u0301']
+  const texts = [...ODD_TEXTS, ...SAMPLES]
   const { stdout } = await execIn(name, '/opt/berth/bin/busybox', 'sh', '-c', IN_TMUX, 'sh', ASK, 'ash', ...texts)
   const byTmux = stdout
     .trim()

@@ -1,10 +1,46 @@
 import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
-import { type Terminal } from '@xterm/xterm'
+import { type IUnicodeVersionProvider, type Terminal } from '@xterm/xterm'
 
 /**
  * Makes the terminal count cells as tmux in the session does: two for an emoji, including one made of several characters. By default
  * xterm.js uses the widths of Unicode 6: one cell, so that redrawn parts of such a line would be misplaced.
  */
 export function countCellsLikeTmux(terminal: Terminal): void {
-  terminal.loadAddon(new UnicodeGraphemesAddon())
+  terminal.unicode.register(widthsOfTmux(graphemes()))
+  terminal.unicode.activeVersion = VERSION
+}
+
+const VERSION = 'tmux'
+/** Characters that take two cells in tmux and one in the add-on: what can have a colour of skin, and hexagrams (wide since Unicode 16). */
+const WIDE = /^[\p{Emoji_Modifier_Base}\u2630-\u2637\u268A-\u268F\u4DC0-\u4DFF]$/u
+const FIRST_WIDE = 0x261d
+/** Where a value of `charProperties` of xterm.js says that the character joins the one before, and where it has the width. */
+const JOINS = 1
+const [WIDTH_MASK, ONE_CELL, TWO_CELLS] = [6, 2, 4]
+
+/** The add-on's widths. It registers them at the terminal that it is loaded into and gives them out in no other way. */
+function graphemes(): IUnicodeVersionProvider {
+  const found: IUnicodeVersionProvider[] = []
+  const register = (widths: IUnicodeVersionProvider) => found.push(widths)
+  const catcher: Pick<Terminal, 'unicode'> = { unicode: { register, versions: [], activeVersion: '' } }
+  new UnicodeGraphemesAddon().activate(catcher as Terminal)
+  const widths = found.find(({ version }) => version === '15-graphemes')
+  if (!widths) throw new Error('the add-on has no widths of graphemes')
+  return widths
+}
+
+function widthsOfTmux(widths: IUnicodeVersionProvider): IUnicodeVersionProvider {
+  return {
+    version: VERSION,
+    wcwidth: code => (isWide(code) ? 2 : widths.wcwidth(code)),
+    charProperties: (code, preceding) => {
+      const properties = widths.charProperties(code, preceding)
+      const narrow = (properties & (WIDTH_MASK | JOINS)) === ONE_CELL
+      return narrow && isWide(code) ? (properties & ~WIDTH_MASK) | TWO_CELLS : properties
+    },
+  }
+}
+
+function isWide(code: number): boolean {
+  return code >= FIRST_WIDE && WIDE.test(String.fromCodePoint(code))
 }
