@@ -1,4 +1,3 @@
-import { defined } from '#base/defined'
 import { HEARTBEAT_MS, type Report } from '#agent/contract'
 import { type KernelId } from '#manager/contract'
 import { type Link } from './link.ts'
@@ -51,16 +50,14 @@ export function createReporter(
     clearTimeout(gathering)
     gathering = undefined
     const current = report()
-    const { images, deviceFigures, ...rest } = current
+    const { images, ...rest } = current
     const text = JSON.stringify(images)
     const changed = text !== imagesSent
     imagesSent = text
-    // First what differs in each report: the manager then need not read the rest again if it is like the last one.
     link.send({
       type: 'report',
       sequence: ++sequence,
       clockMs: Date.now(),
-      ...defined({ deviceFigures }),
       ...rest,
       ...(changed && images ? { images } : {}),
     })

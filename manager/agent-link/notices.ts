@@ -5,8 +5,7 @@ import { watchArrivals } from './arrivals.ts'
 import { type AgentConnection } from './connection.ts'
 import { createInbox, type Inbox } from './inbox.ts'
 import { type AgentListener, type Notice } from './listener.ts'
-import { isLongReport, readLongReport, type ReadMessage } from './read-message.ts'
-import { createReportReader } from './report-reader.ts'
+import { isLongReport, readLongReport, readMessage } from './read-message.ts'
 
 /**
  * Messages of accepted agents: replies go to the request that waits for them, notices to the listener, for each agent one after the other
@@ -46,19 +45,12 @@ interface Arrived {
 export function createNotices({ listener, isOver, log, sparing }: NoticesDeps): Notices {
   const arrivals = watchArrivals()
   const inboxes = new Map<AgentId, Inbox<Waiting>>()
-  const readers = new WeakMap<AgentConnection, (text: string) => ReadMessage>()
   let closed = false
 
   const inboxOf = (agentId: AgentId): Inbox<Waiting> => {
     const inbox = inboxes.get(agentId) ?? createInbox<Waiting>()
     inboxes.set(agentId, inbox)
     return inbox
-  }
-
-  function readerOf(connection: AgentConnection): (text: string) => ReadMessage {
-    const reader = readers.get(connection) ?? createReportReader()
-    readers.set(connection, reader)
-    return reader
   }
 
   async function run(agentId: AgentId, what: string, work: () => Promise<void>): Promise<void> {
@@ -77,7 +69,7 @@ export function createNotices({ listener, isOver, log, sparing }: NoticesDeps): 
         takeLong(connection, text)
         return
       }
-      const { message, leftOut } = readerOf(connection)(text)
+      const { message, leftOut } = readMessage(text)
       if (message.type === 'reply') connection.onReply(message)
       else if (message.type === 'join' || message.type === 'prove') throw new AppError('bad_request')
       else take(connection, message, { leftOut, bytes: text.length })
