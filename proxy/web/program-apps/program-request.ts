@@ -92,7 +92,10 @@ export function programAnswer(raw: RawHeaders, way: AnswerWay): string[] {
 }
 
 /** Where the answer stands. */
-type AnswerWay = Pick<ProgramWay, 'prefix' | 'scheme' | 'host'>
+interface AnswerWay extends Pick<ProgramWay, 'prefix' | 'scheme' | 'host'> {
+  /** Path and query of the request as the app got them. */
+  readonly target: string
+}
 
 const FOR_NO_PAGE = [
   ...['Content-Security-Policy', "sandbox; default-src 'none'; frame-ancestors 'none'"],
@@ -103,20 +106,19 @@ const FOR_NO_PAGE = [
 const ELSEWHERE = 'Berth-Location'
 
 /**
- * An address of the app as the program reaches it. The app was called as `localhost`, where the program would ask its own computer.
+ * The path of an address of the app as the program reaches it. The app was called as `localhost`, where the program would ask its own computer.
+ *
+ * Threat: programs read addresses differently, and leave points and tabs out of them: `../../..` and a scheme with a tab in it lead out of the
+ * app's path. So what they get is the path that was read here, never what the app wrote.
  *
  * @returns undefined for an address that is not below the app's path
  */
-function locationBelow(value: string, { prefix, scheme, host }: AnswerWay): string | undefined {
-  const at = URL.parse(value, 'http://localhost/')
+function locationBelow(value: string, { prefix, scheme, host, target }: AnswerWay): string | undefined {
+  const at = URL.parse(value, `http://localhost${target}`)
   if (at === null) return undefined
-  const isWhole = /^\s*([a-z][a-z\d+.-]*:|[/\\]{2})/i.test(value)
-  if (!isWhole && !/^\s*[/\\]/.test(value)) return value
-  if (isWhole) {
-    if (at.origin === URL.parse(`${scheme}://${host}`)?.origin && at.pathname.startsWith(`${prefix}/`)) return value
-    if (!/^https?:$/.test(at.protocol) || at.host !== 'localhost') return undefined
-  }
-  return prefix + at.pathname + at.search + at.hash
+  const path = at.pathname + at.search + at.hash
+  if (at.origin === URL.parse(`${scheme}://${host}`)?.origin && at.pathname.startsWith(`${prefix}/`)) return path
+  return /^https?:$/.test(at.protocol) && at.host === 'localhost' ? prefix + path : undefined
 }
 
 function belowPath(value: string, prefix: string): string {

@@ -65,8 +65,10 @@ export function createProgramRoute(deps: ProgramRouteDeps): ProgramRoute {
       const host = request.headers.host ?? ''
       return programHeaders(raw, { token, inject, address, scheme, host, prefix })
     },
-    answerHeaders: (request, raw) =>
-      programAnswer(raw, { prefix, scheme: clientOf(request).scheme, host: request.headers.host ?? '' }),
+    answerHeaders(request, raw) {
+      const { url: target = '/', headers } = request
+      return programAnswer(raw, { prefix, scheme: clientOf(request).scheme, host: headers.host ?? '', target })
+    },
     failurePage: () => '',
     failureAnswer: failure => {
       const { code, detail } = over ?? failure

@@ -36,6 +36,11 @@ const LOCATIONS: Record<string, string> = {
   '/moved-away/3': '/\\evil.example.org/../../../..',
   '/moved-away/4': 'http://localhost:9/take',
   '/moved-away/5': '/../../../api/v1/me',
+  '/moved-away/6': '../../../../api/v1/me',
+  '/moved-away/7': '%2E%2e/.%2e/../../api/v1/me',
+  // Programs leave tabs out of an address.
+  '/moved-away/8': 'ht\ttps://evil.example.org/take',
+  '/moved-away/9': '.\t./.\t./../../api/v1/me',
 }
 
 function anApp(): Server {
@@ -141,13 +146,17 @@ test('a redirect that leads elsewhere is told, and never followed with the token
   const own = `${web.url}${below}/own`
   LOCATIONS['/moved-own'] = own
   for (const [path, location, elsewhere] of [
-    ['moved-beside', 'there', null],
-    ['moved-own', own, null],
+    ['moved-beside', `${below}/there`, null],
+    ['moved-own', `${below}/own`, null],
     ['moved-away', null, 'https://evil.example.org/take'],
     ['moved-away/2', null, '//evil.example.org/take'],
     ['moved-away/3', null, '/\\evil.example.org/../../../..'],
     ['moved-away/4', null, 'http://localhost:9/take'],
     ['moved-away/5', `${below}/api/v1/me`, null],
+    ['moved-away/6', `${below}/api/v1/me`, null],
+    ['moved-away/7', `${below}/api/v1/me`, null],
+    ['moved-away/8', null, 'ht\ttps://evil.example.org/take'],
+    ['moved-away/9', `${below}/api/v1/me`, null],
   ] as const) {
     const reply = await fetch(at(`http-8000/${path}`), { headers: bearer(token), redirect: 'manual' })
     expect(reply.status, path).toBe(302)
