@@ -114,14 +114,14 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
   }
 
   /** Writes what a client says of an account. @returns the account, and whether it was activated or deactivated */
-  async function write(trx: Db, client: ScimClient, user: UserRow, change: Change): Promise<Written> {
-    const { given, hidden, decides } = change
+  async function write(trx: Db, client: ScimClient, user: UserRow, { given, hidden }: Change): Promise<Written> {
     const userName = given.userName.trim()
     if (await isUserNameTaken(trx, client.domain, userName, user.id)) throw taken()
     await putScimUser(trx, user.id, client.domain, noteOf(given, userName, hidden))
     const active = !hidden && (given.active ?? user.active)
     const changed = (await updateUser(trx, user.id, { active, name: nameOf(given, user.name) })) ?? user
-    if (decides || hidden || user.active !== active) await forgetDepartures(trx, user.id)
+    // The client decides: a directory that has its person again does not change that.
+    if (hidden || typeof given.active === 'boolean') await forgetDepartures(trx, user.id)
     const ended = user.active && !active ? await endAccess(trx, user) : []
     const by = { userId: NOBODY, email: `SCIM: ${client.name}` }
     const news: News[] = [
@@ -134,12 +134,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
     return { user: changed, ended, news, turned: user.active !== active }
   }
 
-  async function change(
-    client: ScimClient,
-    id: string,
-    step: (before: Doc) => Given | null,
-    decides = false,
-  ): Promise<void> {
+  async function change(client: ScimClient, id: string, step: (before: Doc) => Given | null): Promise<void> {
     const written = await store
       .transaction(async trx => {
         // Locked before it is read: two requests at a time must not undo each other, and the account may have moved.
@@ -148,7 +143,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
         if (!before || !user || user.domain !== client.domain || user.role === 'superadmin') throw notFound('user')
         const given = step(before)
         const kept = given ?? readUser(before)
-        const done = await write(trx, client, user, { given: kept, hidden: given === null, decides })
+        const done = await write(trx, client, user, { given: kept, hidden: given === null })
         await insertAuditRows(trx, [auditOf(client, given === null ? 'scimDeleteUser' : 'scimChangeUser', done)])
         return done
       })
@@ -194,7 +189,6 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
           const done = await write(trx, client, user, {
             given: { ...given, active: given.active ?? true },
             hidden: false,
-            decides: true,
           })
           await insertAuditRows(trx, [auditOf(client, 'scimCreateUser', done)])
           return done
@@ -210,12 +204,13 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
 
     async replace(client, id, body) {
       const given = readUser(body)
-      await change(client, id, () => given, typeof given.active === 'boolean')
+      await change(client, id, () => given)
       return get(client, id)
     },
 
     async patch(client, id, body) {
-      await change(client, id, before => readUser(patched(before, body)))
+      // Without the state that the account has: what is there afterwards, the client said.
+      await change(client, id, ({ active: _, ...others }) => readUser(patched(others, body)))
       return get(client, id)
     },
 
@@ -227,10 +222,9 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
 const NOBODY = '00000000-0000-0000-0000-000000000000' as UserId
 
 interface Change {
+  /** Without `active`, the account stays as it is. */
   readonly given: Given
   readonly hidden: boolean
-  /** Whether the client says itself if the account is active: a directory that has its person again then does not change it. */
-  readonly decides: boolean
 }
 
 interface Written {

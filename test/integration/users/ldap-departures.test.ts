@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { BASE } from '../../fixtures/slapd.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
 import { DIRECTORY, type LdapWorld, startLdapWorld } from './ldap-steps.ts'
-import { scimClient } from './scim-steps.ts'
+import { PATCH, scimClient } from './scim-steps.ts'
 
 /** People who leave the directory while their sign-ins, tokens and sessions live on: a manager that asks often. */
 const EVERY_MS = 20
@@ -62,17 +62,19 @@ test('an account that an administrator has switched off stays so', async () => {
   expect(await isActive(user.id)).toBe(false)
 })
 
-/** Switches an account off as a client of SCIM does. */
-async function switchOffByScim(id: string): Promise<void> {
+/** Switches an account off as a client of SCIM does that writes accounts anew, or changes them. */
+async function switchOffByScim(id: string, method: 'PUT' | 'PATCH'): Promise<void> {
   const { token } = await world.admin.createScimToken({ body: { name: `of ${id}`, domain: 'default' } })
   const scim = scimClient(world.manager.url, token)
   const { body } = await scim('GET', `/Users/${id}`)
-  expect((await scim('PUT', `/Users/${id}`, { ...body, active: false })).status).toBe(200)
+  const change = { schemas: [PATCH], Operations: [{ op: 'Replace', path: 'active', value: 'False' }] }
+  expect((await scim(method, `/Users/${id}`, method === 'PUT' ? { ...body, active: false } : change)).status).toBe(200)
 }
 
 test.each([
   ['an administrator', (id: string) => world.admin.updateUser({ params: { id }, body: { active: false } })],
-  ['a client of SCIM', switchOffByScim],
+  ['a client of SCIM that writes it anew', (id: string) => switchOffByScim(id, 'PUT')],
+  ['a client of SCIM that changes it', (id: string) => switchOffByScim(id, 'PATCH')],
 ])('an account that %s switches off after the directory has, stays so when its person is back', async (_, off) => {
   await othersWhoStay()
   const [ada, bob] = [await world.person({ userAccountControl: 512 }), await world.person({ userAccountControl: 512 })]
