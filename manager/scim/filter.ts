@@ -1,3 +1,4 @@
+import { hasUnstorableText } from '../store/storable-text.ts'
 import { ScimError } from './scim-error.ts'
 
 /** A filter of RFC 7644, section 3.4.2.2. Names of attributes are in small letters, without the URN of a schema. */
@@ -86,6 +87,8 @@ export function parseFilter(text: string): Filter {
   }
 
   function valueOf(literal: string): Value {
+    // Nothing has such a text, and the database cannot be asked for it.
+    if (hasUnstorableText(literal)) throw fault()
     try {
       const value: unknown = JSON.parse(/^(true|false|null)$/i.test(literal) ? literal.toLowerCase() : literal)
       if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return value as Value

@@ -141,6 +141,9 @@ describe('users', () => {
       '(userName pr',
       'userName eq "x" or',
       '"x" eq userName',
+      // Characters that the database cannot have.
+      'userName eq "a\\u0000b"',
+      'externalId eq "\\ud800"',
     ])
       expect(await filtered('Users', wrong), wrong).toMatchObject({ status: 400, body: { scimType: 'invalidFilter' } })
     const all = await scim('GET', '/Users?count=0')
