@@ -63,7 +63,7 @@ export async function resolveNetwork(
 
 /**
  * The network of a session that starts again. Nobody chose less for a session that had everything, so no default takes it away; if the
- * bounds do, the next session gets as much as they allow.
+ * bounds do, the next session gets what a launch gets that chooses nothing: as much as bounds and defaults together give.
  */
 export async function networkAgain(
   db: Db,
