@@ -147,6 +147,14 @@ test('names that another computer takes for each other, or for a device, stay ap
     expect(note).toContain(`\n${at}\n`)
 })
 
+test('the note of an archive takes no name of a chosen file', async () => {
+  for (const file of ['LEFT-OUT.txt', 'aux.txt']) await writeFile(join(path, file), file)
+  const found: string[] = []
+  for await (const entry of entriesOf(top, { paths: ['LEFT-OUT.txt', 'aux.txt'], name: 'x', signal }))
+    found.push(entry.path)
+  expect(found).toEqual(['LEFT-OUT.txt', '%61ux.txt', 'LEFT-OUT (1).txt'])
+})
+
 test('links are in an archive as what they lead to in the folder; it says which are not', async () => {
   await mkdir(join(path, 'hub/blobs'), { recursive: true })
   await mkdir(join(path, 'hub/snapshots'))

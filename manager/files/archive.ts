@@ -76,15 +76,16 @@ export async function* entriesOf(
   { limits: { files, bytes } = { files: MOST_FILES, bytes: MOST_BYTES }, ...spec }: ArchiveSpec,
 ): AsyncGenerator<ZipEntry, void, undefined> {
   const leftOut: LeftOut = { deep: [], links: [], aliases: [], special: [], holes: [], shorter: [], renamed: [] }
+  const names = createNames()
   let count = 0
   let sum = 0
-  for await (const entry of allEntries(top, { ...spec, leftOut })) {
+  for await (const entry of allEntries(top, { ...spec, leftOut, names })) {
     sum += entry.size
     if (++count > files + spec.paths.length) throw tooMany()
     if (sum > bytes) throw tooLarge(bytes)
     yield entry
   }
-  if (Object.values(leftOut).some(({ length }) => length > 0)) yield noteOf(leftOut)
+  if (Object.values(leftOut).some(({ length }) => length > 0)) yield noteOf(leftOut, names.of(NOTE, 'LEFT-OUT.txt').at)
 }
 
 /** Paths that are missing in an archive, or have another name there. */
@@ -107,21 +108,38 @@ interface LeftOut {
 
 async function* allEntries(
   top: Directory,
-  { paths, name, signal, leftOut }: Omit<ArchiveSpec, 'limits'> & { leftOut: LeftOut },
+  { paths, name, signal, leftOut, names }: Omit<ArchiveSpec, 'limits'> & { leftOut: LeftOut; names: Names },
 ): AsyncGenerator<ZipEntry, void, undefined> {
   const walked: string[] = []
-  const inArchive = new ArchivedPaths()
-  const chosen = new Map<string, string>()
   for (const path of paths) {
     const own = path === '' ? name : nameOfPath(path)
-    const shown = nameAmong(chosen, path, own)
-    const at = inArchive.of(shown)
+    const { shown, at } = names.of(path, own)
     if (at !== own) leftOut.renamed.push(at)
     const { kind, real } = await namedEntry(top, path)
     if (kind === 'file') {
       await using place = await openPlace(top, real)
       yield* fileEntry(place.directory, place.name, at, leftOut)
-    } else if (kind === 'directory') yield* directoryEntries({ top, signal, walked, leftOut, inArchive }, real, shown)
+    } else if (kind === 'directory')
+      yield* directoryEntries({ top, signal, walked, leftOut, inArchive: names.inArchive }, real, shown)
+  }
+}
+
+/** No path of a folder: the note has a name among those of the chosen entries. */
+const NOTE = '/'
+
+type Names = ReturnType<typeof createNames>
+
+/** Names at the top of an archive. */
+function createNames() {
+  const inArchive = new ArchivedPaths()
+  const chosen = new Map<string, string>()
+  return {
+    inArchive,
+    /** @returns the name among those before it, and how it is written in the archive */
+    of(path: string, name: string) {
+      const shown = nameAmong(chosen, path, name)
+      return { shown, at: inArchive.of(shown) }
+    },
   }
 }
 
@@ -212,7 +230,7 @@ async function* asFarAsItGoes(
 const safePath = (path: string) => path.split('/').map(archivedName).join('/')
 
 /** A text file that lists entries missing in the archive, and entries with another name there. */
-function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: LeftOut): ZipEntry {
+function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: LeftOut, path: string): ZipEntry {
   const named = (paths: readonly string[], ...why: string[]) =>
     paths.length === 0
       ? []
@@ -254,7 +272,7 @@ function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: Left
   const bytes = Buffer.from(`${lines.join('\n')}\n`)
   // oxlint-disable-next-line berth/clock -- the time of a file that is made now; nothing is compared with it
   const modifiedAt = new Date()
-  return { path: 'LEFT-OUT.txt', size: bytes.length, modifiedAt, mode: 0o644, bytes: [bytes] }
+  return { path, size: bytes.length, modifiedAt, mode: 0o644, bytes: [bytes] }
 }
 
 function tooLarge(bytes: number): AppError {
