@@ -9,7 +9,7 @@ import {
   type KernelId,
   type LogPart,
   type SessionId,
-  type SshAccess,
+  SshAccess,
   type UserId,
 } from '#manager/contract'
 import { LOG_CUT, LOG_PART_BYTES } from '#agent/contract'
@@ -105,7 +105,7 @@ export function createKernelAccess({ db, agents, longAnswers }: KernelAccessDeps
         const from = { agentId: kernel.agent_id, userId }
         const found = await longAnswers.ask(from, 'read_kept_log', kept, { ...HOW, signal })
         // An endless list would keep a download busy for ever.
-        if (found.next !== null && found.next <= (part ?? 0)) throw unreadable()
+        if (found.next !== null && found.next <= (part ?? 0)) throw unreadable('read_kept_log')
         const text = await unpackPart(found.packed)
         const isFirstOfCut = part === undefined && found.truncated
         return { text: isFirstOfCut ? `${LOG_CUT}\n${text}` : text, next: found.next, truncated: found.truncated }
@@ -119,21 +119,24 @@ export function createKernelAccess({ db, agents, longAnswers }: KernelAccessDeps
     async sshAccess(session) {
       const { kernelId, agentId } = await runningKernel(session)
       const ssh = await agents.request(agentId, 'get_ssh', { kernelId }, HOW)
-      return { ...ssh, hostKeyFingerprint: fingerprintOfLine(ssh.hostKey) }
+      // An agent is free to send any text. What no client could use is a fault of its host, not of this manager.
+      const access = SshAccess.safeParse({ ...ssh, hostKeyFingerprint: fingerprintOfLine(ssh.hostKey) })
+      if (!access.success) throw unreadable('get_ssh', access.error)
+      return access.data
     },
   }
 }
 
 const unpack = promisify(gunzip)
-const unreadable = (cause?: unknown) =>
-  new AppError('agent_failed', because('agent_answer_unreadable', { request: 'read_kept_log' }), { cause })
+const unreadable = (request: 'get_ssh' | 'read_kept_log', cause?: unknown) =>
+  new AppError('agent_failed', because('agent_answer_unreadable', { request }), { cause })
 
 /** @throws AppError `agent_failed` for anything that is not a part of a log: an agent may send anything */
 async function unpackPart(packed: string): Promise<string> {
   try {
     return (await unpack(Buffer.from(packed, 'base64'), { maxOutputLength: LOG_PART_BYTES })).toString('utf8')
   } catch (error) {
-    throw unreadable(error)
+    throw unreadable('read_kept_log', error)
   }
 }
 

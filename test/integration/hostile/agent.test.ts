@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Device, KernelId, SessionId } from '#manager/contract'
+import { type Device, KernelId, SessionId, type SshAccess } from '#manager/contract'
 import { type AgentImage, type KernelLabel } from '#agent/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { startManagers } from '../../fixtures/managers.ts'
-import { gpus, PYTHON, ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { gpus, HOST_KEY, PYTHON, ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 /** An agent that an admin has accepted, but whose owner is hostile: it is trusted only with its own sessions. */
@@ -285,6 +285,21 @@ test('an agent chooses the words of a failure, which are cleaned, but not its co
     const { code: seen, detail } = await refusal(cluster.api.getSessionLogs({ params: { id } }))
     expect([seen, detail.why]).toEqual([expected, 'red [31m text '])
   }
+})
+
+test.each<Partial<SshAccess>>([
+  { user: 'root\n  ProxyCommand touch /tmp/taken' },
+  { user: '-oProxyCommand=touch' },
+  { hostKey: `${HOST_KEY}\n* ${HOST_KEY}` },
+  { publicKey: '' },
+])('SSH facts that a client could not use are a fault of the host: %j', async lie => {
+  const evil = await cluster.join()
+  const { id } = await cluster.launch()
+  await cluster.reach(id, 'RUNNING')
+  const honest = await cluster.api.getSshAccess({ params: { id } })
+  evil.script.get_ssh = () => ({ ...honest, ...lie })
+  const { code, detail } = await refusal(cluster.api.getSshAccess({ params: { id } }))
+  expect([code, detail.cause]).toEqual(['agent_failed', 'agent_answer_unreadable'])
 })
 
 describe('a flood of reports', () => {
