@@ -75,6 +75,25 @@ test('the text of a question begins below its title', async () => {
   expect(await leftOf('.v-card-text')).toBe(await leftOf('.dialog-head'))
 })
 
+test('why a question could not be done is in sight, also in a low window', async () => {
+  const size = { width: 1280, height: 300 }
+  await using it = await openConsole(browser, '/data?tab=trash', { folders: variedFolders() }, size)
+  await it.page.route('**/api/v1/folders/**', route =>
+    route.request().method() === 'DELETE' ? route.abort() : route.fallback(),
+  )
+  await button(it.page, 'Delete old-runs permanently').click()
+  const question = it.page.getByRole('dialog')
+  await question.getByRole('textbox').fill('old-runs')
+  await question.getByRole('button', { name: /^Delete/ }).click()
+  const failure = question.getByRole('alert')
+  await failure.waitFor()
+  const below = () =>
+    failure.evaluate(
+      one => one.getBoundingClientRect().bottom - one.closest('.v-card-text')!.getBoundingClientRect().bottom,
+    )
+  await expect.poll(below).toBeLessThanOrEqual(1)
+})
+
 /** Texts of which a part is hidden. */
 async function cutIn(selector: string, page: Page) {
   return await page
