@@ -75,6 +75,20 @@ test('the text of a question begins below its title', async () => {
   expect(await leftOf('.v-card-text')).toBe(await leftOf('.dialog-head'))
 })
 
+test('the address of an owner goes to the next line after its @ only', async () => {
+  await using it = await openConsole(browser, '/data', { folders: variedFolders(), storageHosts: [LOCAL] }, WINDOW)
+  const owner = it.page.locator('.col-owner .owner', { hasText: '@physics' })
+  await owner.waitFor()
+  const lines = await owner.evaluate(one => {
+    const part = [...one.childNodes].find(({ textContent }) => textContent === 'physics.example.com')
+    if (!part) return 'no part of its own'
+    const range = document.createRange()
+    range.selectNodeContents(part)
+    return range.getClientRects().length
+  })
+  expect(lines).toBe(1)
+})
+
 test('why a question could not be done is in sight, also in a low window', async () => {
   const size = { width: 1280, height: 300 }
   await using it = await openConsole(browser, '/data?tab=trash', { folders: variedFolders() }, size)
