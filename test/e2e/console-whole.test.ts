@@ -1,5 +1,6 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ADMIN_WORLD } from './admin-world.ts'
 import { LOCAL, variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession, IMAGES, statsOf } from './console-world.ts'
@@ -87,6 +88,20 @@ test('the address of an owner goes to the next line after its @ only', async () 
     return range.getClientRects().length
   })
   expect(lines).toBe(1)
+})
+
+test('states of agents are whole', async () => {
+  await using it = await openConsole(browser, '/admin/agents', ADMIN_WORLD, WINDOW)
+  await it.page.getByText('In maintenance').first().waitFor()
+  const cut = await it.page
+    .locator('td .chip')
+    .evaluateAll(all =>
+      all
+        .filter(one => one.getBoundingClientRect().right > one.closest('td')!.getBoundingClientRect().right)
+        .map(one => one.textContent.trim()),
+    )
+  expect(cut).toEqual([])
+  expect(await cutIn('td .name', it.page)).toEqual([])
 })
 
 test('why a question could not be done is in sight, also in a low window', async () => {
