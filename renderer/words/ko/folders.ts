@@ -31,7 +31,7 @@ export default {
   countLabel: '내 폴더',
   countOf: '{limit, number}개 중 {count, number}개',
   countHint: '휴지통에 있는 폴더도 포함됩니다. 한도는 자원 정책이 정합니다.',
-  sizeLabel: '본인 폴더 용량',
+  sizeLabel: '내 폴더 용량',
   sizeOf: '{limit} 중 {used}',
   sizeHint: '휴지통에 있는 폴더도 포함됩니다. 실행 중인 세션은 이보다 많이 쓸 수 있으며, 그 뒤의 업로드는 거부됩니다.',
   filesLabel: '내 폴더의 파일 수',
