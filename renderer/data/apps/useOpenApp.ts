@@ -123,7 +123,8 @@ export function toFailure(error: unknown): Opening {
 function holderText(holder: unknown): string | null {
   if (typeof holder !== 'object' || holder === null) return null
   const { kind, sessionName, app, name, pid } = holder as Readonly<Record<string, unknown>>
-  if (typeof sessionName === 'string' && typeof app === 'string') return t('ownTunnel', { app, session: sessionName })
+  if (typeof sessionName === 'string' && typeof app === 'string')
+    return t('ownTunnel', { app: app === 'sshd' ? 'SSH' : app, session: sessionName })
   if (kind === 'berth') return 'Berth'
   if (typeof pid !== 'number') return null
   return t('processOf', { program: typeof name === 'string' && name !== '' ? name : t('aProgram'), pid })

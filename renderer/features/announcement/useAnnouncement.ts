@@ -2,6 +2,7 @@ import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
 import { parseJson } from '#base/parse-json'
 import { type Announcement } from '#manager/contract'
+import { serverNow } from '../../api/server-clock.ts'
 import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 
@@ -57,7 +58,7 @@ export const useAnnouncement = defineStore('announcement', () => {
       else globalThis.localStorage.setItem(KNOWN, JSON.stringify(shown.value))
       clearTimeout(timer)
       if (!now || now.changesAt === null) return
-      const left = Date.parse(now.changesAt) - Date.now()
+      const left = Date.parse(now.changesAt) - serverNow().getTime()
       timer = setTimeout(() => void again(), Math.min(Math.max(left, AGAIN_MS), LONGEST_MS))
     },
     { flush: 'sync' },

@@ -141,6 +141,15 @@ describe('opening an app', () => {
     )
     await open(JUPYTER, { port: 8400 })
     expect(openings.get('jupyterlab')).toMatchObject({ holder: 'Berth' })
+    openApp.mockRejectedValue(
+      new AppError('port_in_use', {
+        port: 8888,
+        holder: { kind: 'tunnel', sessionName: 'train', app: 'sshd' },
+        offered: 8901,
+      }),
+    )
+    await open(JUPYTER, { port: 8888 })
+    expect(openings.get('jupyterlab')).toMatchObject({ holder: 'your connection to SSH of train' })
     openApp.mockRejectedValue(new AppError('app_failed'))
     await open(JUPYTER)
     expect(openings.get('jupyterlab')).toMatchObject({ status: 'failed', error: { code: 'app_failed' } })

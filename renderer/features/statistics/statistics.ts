@@ -14,6 +14,17 @@ export interface StatisticsChart {
   readonly finest: number
 }
 
+/** The sums of a history in one line. A sum that is small is not nothing. */
+export function totalsText(items: readonly Period[]): string {
+  const sum = (read: (period: Period) => number) =>
+    formatAmount(items.reduce((before, period) => before + read(period), 0))
+  return t('totals', {
+    sessions: Math.max(0, ...items.map(({ sessions }) => sessions)),
+    cpu: sum(({ cpuHours }) => cpuHours),
+    gpu: sum(({ gpuHours }) => gpuHours),
+  })
+}
+
 /** The charts of a history. GPUs are left out if nobody held one. */
 export function statisticsCharts(items: readonly Period[]): StatisticsChart[] {
   const times = items.map(({ at }) => Date.parse(at) / 1000)

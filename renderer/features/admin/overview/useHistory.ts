@@ -1,5 +1,6 @@
 import { computed } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
+import { serverNow } from '../../../api/server-clock.ts'
 import { useFetched } from '../../../data/fetched.ts'
 import { useServices } from '../../../services.ts'
 import { RANGES, type Range, rangeQuery } from './use-chart.ts'
@@ -18,7 +19,7 @@ export function useHistory() {
   const { value, error, again } = useFetched({
     key: () => range.value,
     async fetch(of, signal) {
-      const asked = new Date()
+      const asked = serverNow()
       const query = { ...rangeQuery(of, asked), timeZone }
       return { items: (await api.getUsageHistory({ query, signal })).items, asked }
     },
@@ -27,6 +28,6 @@ export function useHistory() {
   /** Null before the first answer. */
   const items = computed(() => value.value?.items ?? null)
   /** Time of the request for the items. */
-  const asked = computed(() => value.value?.asked ?? new Date())
+  const asked = computed(() => value.value?.asked ?? serverNow())
   return { items, asked, error, range, load: again }
 }
