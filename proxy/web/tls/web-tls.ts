@@ -67,7 +67,7 @@ export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs, hos
     createRedirects: httpsPort => plainServer(httpsPort),
     urlOf(port) {
       const names = config.names.filter(one => !one.startsWith('*') && coversName(certificate.current.facts, one))
-      // One network address is set for people at other computers, who cannot use localhost.
+      // A single network address is set for people at other computers, who cannot use localhost.
       const isAnywhere = host === undefined || ['0.0.0.0', '::'].includes(host)
       const name = isAnywhere ? names[0] : (names.find(one => !LOOPBACK.has(one)) ?? names[0])
       return `https://${name ?? 'localhost'}${port === 443 ? '' : `:${port}`}`
