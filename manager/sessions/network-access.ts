@@ -11,7 +11,7 @@ import {
   type NetworkAccess,
   type Notice,
 } from '#manager/contract'
-import { type NetworkDefaultRow, readNetworkBounds, readNetworkDefaults } from '../store/quotas/network-bounds.ts'
+import { type NetworkDefaultRow, readNetworkLimits } from '../store/quotas/network-bounds.ts'
 import { type ScopedSession } from '../store/quotas/limits.ts'
 import { type Db } from '../store/schema.ts'
 
@@ -53,8 +53,8 @@ export async function resolveNetwork(
   asker: Asker,
   wanted: NetworkAccess | undefined,
 ): Promise<ResolvedNetwork> {
-  const bounds = await readNetworkBounds(db, asker)
-  if (wanted === undefined) return usualNetwork(await readNetworkDefaults(db, asker), bounds)
+  const { bounds, defaults } = await readNetworkLimits(db, asker)
+  if (wanted === undefined) return usualNetwork(defaults, bounds)
   const names = namesOf(wanted)
   const refusal = refusalOf(names, bounds)
   if (refusal) throw new AppError('network_not_allowed', { ...refusal })
@@ -71,7 +71,8 @@ export async function networkAgain(
   names: readonly string[] | null,
 ): Promise<NetworkAccess | undefined> {
   if (names !== null) return accessOf(names)
-  return refusalOf(undefined, await readNetworkBounds(db, asker)) ? undefined : { mode: 'full' }
+  const { bounds } = await readNetworkLimits(db, asker)
+  return refusalOf(undefined, bounds) ? undefined : { mode: 'full' }
 }
 
 function usualNetwork(defaults: readonly NetworkDefaultRow[], bounds: readonly NetworkBound[]): ResolvedNetwork {

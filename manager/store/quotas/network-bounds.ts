@@ -16,35 +16,38 @@ interface Asker {
   readonly domain: string
 }
 
-/** Lists of names in the policies of the user and the keypair, and of the domain; those without a list are left out. */
-export async function readNetworkBounds(db: Db, asker: Asker): Promise<NetworkBoundRow[]> {
-  const { rows } = await sql<NetworkBoundRow>`
-    select 'policy' as kind, p.name, p.allowed_names as "allowedNames" from resource_policies p
-    where p.allowed_names is not null and ${isPolicyOf(asker)}
-    union all
-    select 'domain', d.name, d.allowed_names from domains d
-    where d.name = ${asker.domain} and d.allowed_names is not null
-    order by 1, 2`.execute(db)
-  return rows
-}
-
 export interface NetworkDefaultRow {
   readonly kind: 'policy' | 'domain'
   readonly name: string
   readonly defaultNames: readonly string[]
 }
 
-/** Default networks of the policies of the user and the keypair, and of the domain; those without are left out. */
-export async function readNetworkDefaults(db: Db, asker: Asker): Promise<NetworkDefaultRow[]> {
-  const { rows } = await sql<NetworkDefaultRow>`
-    select 'policy' as kind, p.name, p.default_names as "defaultNames" from resource_policies p
-    where p.default_names is not null and ${isPolicyOf(asker)}
-    union all
-    select 'domain', d.name, d.default_names from domains d
-    where d.name = ${asker.domain} and d.default_names is not null
-    order by 1 desc, 2`.execute(db)
-  return rows
+/** Networks by the policies of the user and the keypair, and by the domain; those without a list are left out. */
+export interface NetworkLimits {
+  /** The domain first. */
+  readonly bounds: readonly NetworkBoundRow[]
+  /** The domain last. */
+  readonly defaults: readonly NetworkDefaultRow[]
 }
+
+/** In one statement, because each launch asks. */
+export async function readNetworkLimits(db: Db, asker: Asker): Promise<NetworkLimits> {
+  const { rows } = await sql<Of & { allowedNames: string[] | null; defaultNames: string[] | null }>`
+    select 'policy' as kind, p.name, p.allowed_names as "allowedNames", p.default_names as "defaultNames"
+    from resource_policies p where ${isPolicyOf(asker)}
+    union all
+    select 'domain', d.name, d.allowed_names, d.default_names from domains d where d.name = ${asker.domain}
+    order by 1, 2`.execute(db)
+  const domainLast = rows.toSorted((a, b) => Number(a.kind === 'domain') - Number(b.kind === 'domain'))
+  return {
+    bounds: rows.flatMap(({ kind, name, allowedNames }) => (allowedNames ? [{ kind, name, allowedNames }] : [])),
+    defaults: domainLast.flatMap(({ kind, name, defaultNames }) =>
+      defaultNames ? [{ kind, name, defaultNames }] : [],
+    ),
+  }
+}
+
+type Of = Pick<NetworkBoundRow, 'kind' | 'name'>
 
 const isPolicyOf = ({ ownerId, keypair }: Asker) => sql<boolean>`(
   p.name in (select resource_policy from users where id = ${ownerId})
