@@ -78,7 +78,7 @@ test('one click repeats the last launch, in the chosen project', async () => {
 test('an announcement appears and disappears without a reload, and its text is only text', async () => {
   await using it = await openConsole(browser, '/summary')
   const alert = it.page.getByRole('alert').or(it.page.locator('.v-alert'))
-  await it.page.getByRole('heading', { name: 'Start' }).waitFor()
+  await it.page.getByRole('heading', { name: 'Active sessions', exact: true }).waitFor()
   await expect.poll(() => it.double.streams()).toBe(1)
   expect(await it.page.getByText('Announcement').count()).toBe(0)
   const text = 'Down on <b>Saturday</b>\nfrom **08:00** [on](javascript:alert(1))'
@@ -127,7 +127,7 @@ test('changes since the last visit are listed, also on another computer', async 
 
 test('an invitation to a folder is accepted or declined, and follows hints', async () => {
   await using it = await openConsole(browser, '/summary')
-  await it.page.getByRole('heading', { name: 'Start' }).waitFor()
+  await it.page.getByRole('heading', { name: 'Active sessions', exact: true }).waitFor()
   await expect.poll(() => it.double.streams()).toBe(1)
   it.world.invitations = [INVITATION]
   it.double.emit('hint', { topic: 'folder', id: INVITATION.folder.id, version: 1 })
