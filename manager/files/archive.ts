@@ -146,7 +146,7 @@ function createNames() {
 /** Name of a chosen entry among those before it: two of different directories may have the same one. @param chosen paths, by names that are taken */
 function nameAmong(chosen: Map<string, string>, path: string, name: string): string {
   for (let number = 0; ; number++) {
-    const tried = number === 0 ? name : numbered(name, number)
+    const tried = numbered(name, number)
     if ((chosen.get(tried) ?? path) !== path) continue
     chosen.set(tried, path)
     return tried

@@ -59,7 +59,7 @@ export async function takeName(
     return name
   }
   for (let number = 0; ; number++) {
-    const tried = number === 0 ? name : numbered(name, number)
+    const tried = numbered(name, number)
     try {
       await make(tried)
       return tried
@@ -72,8 +72,11 @@ export async function takeName(
 /**
  * `notes.txt` → `notes (1).txt`, `data.tar.gz` → `data (1).tar.gz`, `.profile` → `.profile (1)`; a name that would become too long is
  * shortened at its end.
+ *
+ * @param number 0: the name itself
  */
 export function numbered(name: string, number: number): string {
+  if (number === 0) return name
   const [, stem = name, ending = ''] = /^(.+?)((?:\.tar)?\.[^.]{1,19})?$/s.exec(name) ?? []
   const suffix = ` (${number})${ending}`
   let kept = stem

@@ -15,6 +15,7 @@ import {
 } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { requireEnterable } from '../sessions/require-session.ts'
+import { requireStillRuns, startCommand } from '../sessions/start-command.ts'
 import { nameOf } from '../storage/file-names.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
@@ -22,7 +23,6 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { type CommandOnAgent } from '../tunnels/gateway.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type LongRequests } from '../users/long-requests.ts'
-import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { endInput, outputOf, sendInput } from './run-script.ts'
 import { draftName, FILE_EXIT, listScript, readScript, removeDraftScript, stateScript, writeScript } from './scripts.ts'
 
@@ -74,7 +74,6 @@ export interface SessionFiles {
   ): Promise<FileEntry>
 }
 
-const AGENT_TIMEOUT_MS = 15_000
 /** Listings and looks that take longer meet a file system that hangs. */
 const QUICK_MS = 60_000
 /** The agent ends a transfer after this time, however slowly its client sends or reads. */
@@ -109,18 +108,10 @@ export function createSessionFiles({ store, agents, openCommand, longRequests }:
     const at = { agentId: kernel.agent_id, kernelId: kernel.id, commandId: newId(CommandId) }
     const { agentId, kernelId, commandId } = at
     const input = { kernelId, commandId, userId: caller.userId, command, environ: {}, workingDirectory: null }
-    const how = { timeoutMs: AGENT_TIMEOUT_MS, patient: true }
-    await agents.request(agentId, 'start_command', { ...input, stdin: '', timeoutMs, attached: true }, how)
+    const requireStill = isWatched ? () => requireStillRuns(db, caller, id) : () => Promise.resolve()
+    const started = { ...input, stdin: '', timeoutMs, attached: true }
+    await startCommand(agents, { agentId, sessionId: id, input: started, requireStill })
     if (!isWatched) return await openCommand(at, signal)
-    const requireStill = async () => {
-      await requireStillSignedIn(db, caller)
-      await requireEnterable(db, caller, id, 'only_members_run_commands')
-    }
-    // A right that was withdrawn in between did not find the script yet.
-    await requireStill().catch(async (error: unknown) => {
-      await agents.request(agentId, 'end_command', { sessionId: id, commandId }, how)
-      throw error
-    })
     const wire = await openCommand(at, signal)
     const watched = longRequests.watch(caller, requireStill, () => wire.destroy())
     wire.once('close', () => watched[Symbol.dispose]())

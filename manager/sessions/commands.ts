@@ -19,7 +19,6 @@ import { type Store } from '../store/open-store.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Caller } from '../users/authorize.ts'
-import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { type CommandPlace, createCommandOutputs } from './command-output.ts'
 import { toCommand, toOutput } from './command-view.ts'
 import {
@@ -29,6 +28,7 @@ import {
 } from './commands-of-lost-rights.ts'
 import { kernelNamed } from './kernel-named.ts'
 import { requireEnterable } from './require-session.ts'
+import { ASKED, requireStillRuns, startCommand } from './start-command.ts'
 
 export interface CommandsOfSessionsDeps extends CommandsOfLostRightsDeps {
   readonly store: Store
@@ -69,8 +69,6 @@ export interface CommandsOfSessions extends CommandsOfLostRights {
   end(caller: Caller, place: CommandPlace): Promise<Command>
 }
 
-const AGENT_TIMEOUT_MS = 15_000
-const HOW = { timeoutMs: AGENT_TIMEOUT_MS, patient: true } as const
 const MS = 1_000
 
 export function createCommandsOfSessions({
@@ -92,12 +90,6 @@ export function createCommandsOfSessions({
     return { agentId: kernel.agent_id, kernelId: kernel.id }
   }
 
-  /** After a wait for a command, or for a turn: sign-in and right may have ended meanwhile. */
-  async function requireStill(caller: Caller, id: SessionId): Promise<void> {
-    await requireStillSignedIn(db, caller)
-    await requireEnterable(db, caller, id, 'only_members_run_commands')
-  }
-
   async function state(
     agentId: AgentId,
     { id, commandId }: CommandPlace,
@@ -108,7 +100,7 @@ export function createCommandsOfSessions({
     }: { waitSeconds: number; past?: { stream: CommandStream; bytes: number }; signal: AbortSignal },
   ) {
     const input = { sessionId: id, commandId, waitMs: waitSeconds * MS, ...(past && { past }) }
-    const timeoutMs = AGENT_TIMEOUT_MS + waitSeconds * MS
+    const timeoutMs = ASKED.timeoutMs + waitSeconds * MS
     return await agents.request(agentId, 'get_command', input, { timeoutMs, patient: true, signal })
   }
 
@@ -132,30 +124,26 @@ export function createCommandsOfSessions({
           timeoutMs: seconds === null ? null : seconds * MS,
           attached: spec.attached,
         }
-        const started = await agents.request(agentId, 'start_command', input, HOW)
-        // A right that was withdrawn in between did not find the command yet.
-        await requireStill(caller, id).catch(async (error: unknown) => {
-          await agents.request(agentId, 'end_command', { sessionId: id, commandId }, HOW)
-          throw error
-        })
+        const how = { agentId, sessionId: id, input, requireStill: () => requireStillRuns(db, caller, id) }
+        const started = await startCommand(agents, how)
         if (spec.waitSeconds === 0 || spec.attached)
           return await outputs.withOutput({ agentId, userId, signal }, started)
       }
       const found = await state(agentId, { id, commandId }, { waitSeconds: spec.waitSeconds, signal })
       const result = await outputs.withOutput({ agentId, userId, signal }, found)
-      await requireStill(caller, id)
+      await requireStillRuns(db, caller, id)
       return result
     },
     async list(caller, id) {
       const { agentId } = await placeOf(caller, id)
-      const { commands } = await agents.request(agentId, 'list_commands', { sessionId: id }, HOW)
+      const { commands } = await agents.request(agentId, 'list_commands', { sessionId: id }, ASKED)
       return commands.map(toCommand)
     },
     async get(caller, place, { waitSeconds, signal }) {
       const { agentId } = await placeOf(caller, place.id)
       const found = await state(agentId, place, { waitSeconds, signal })
       const result = await outputs.withOutput({ agentId, userId: caller.userId, signal }, found)
-      await requireStill(caller, place.id)
+      await requireStillRuns(db, caller, place.id)
       return result
     },
     async output(caller, place, { stream, offset, encoding, waitSeconds, signal }) {
@@ -163,7 +151,7 @@ export function createCommandsOfSessions({
       const next = async (past: number) => {
         if (waitSeconds > 0) await state(agentId, place, { waitSeconds, past: { stream, bytes: past }, signal })
         const part = await outputs.read({ agentId, userId: caller.userId, signal }, place, stream, offset)
-        await requireStill(caller, place.id)
+        await requireStillRuns(db, caller, place.id)
         return part
       }
       const found = await next(offset)
@@ -175,7 +163,7 @@ export function createCommandsOfSessions({
     async end(caller, place) {
       const { agentId } = await placeOf(caller, place.id)
       const { id: sessionId, commandId } = place
-      return toCommand(await agents.request(agentId, 'end_command', { sessionId, commandId }, HOW))
+      return toCommand(await agents.request(agentId, 'end_command', { sessionId, commandId }, ASKED))
     },
     ...createCommandsOfLostRights({ store, agents, isConnected, log }),
   }
