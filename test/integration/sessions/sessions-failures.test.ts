@@ -400,7 +400,8 @@ describe('the end of a session', () => {
     const { agent, id } = await running()
     await Promise.all([1, 2, 3].map(() => cluster.api.deleteSession({ params: { id } })))
     await cluster.reach(id, 'TERMINATED')
-    expect(agent.requests('destroy_kernel')).toHaveLength(1)
+    // On a slow computer, the manager asks again, without grace, before the agent has answered.
+    expect(agent.requests('destroy_kernel').filter(({ graceMs }) => graceMs > 0)).toHaveLength(1)
     expect((await cluster.timeline(id)).filter(step => step.startsWith('TERMINATED'))).toHaveLength(1)
   })
 
