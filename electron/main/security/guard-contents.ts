@@ -2,7 +2,7 @@ import { type BrowserWindowConstructorOptions } from 'electron'
 import { type ContentsSlice, type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
 import { isConsolePage, isQuestionUrl } from './console-origin.ts'
 import { type Links } from './open-links.ts'
-import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
+import { PAGE_WINDOW_PREFERENCES } from './web-preferences.ts'
 
 export interface GuardDeps {
   readonly links: Links
@@ -43,7 +43,7 @@ export function guardContents(contents: ContentsSlice, { links, preload, pageWin
         outlivesOpener: true,
         overrideBrowserWindowOptions: {
           ...pageWindows.options(),
-          webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
+          webPreferences: { ...PAGE_WINDOW_PREFERENCES, preload },
         },
       }
     }

@@ -11,3 +11,9 @@ export const SECURE_WEB_PREFERENCES = {
   // The spelling check itself is a setting of the session, off unless the user switches it on.
   spellcheck: true,
 } as const
+
+/**
+ * Preferences of windows beside the console's, such as terminals. Zoom belongs to the origin by default, so that zooming a terminal by the
+ * menu would zoom every window.
+ */
+export const PAGE_WINDOW_PREFERENCES = { ...SECURE_WEB_PREFERENCES, zoomMode: 'isolated' } as const

@@ -1,7 +1,7 @@
 import { type HostEvents, HOST_EVENT_CHANNEL } from '#proxy/contract'
 import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
 import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
-import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
+import { PAGE_WINDOW_PREFERENCES, SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
 import { type PageWindows } from './page-windows.ts'
 import { showFirst } from './show-first.ts'
 import { type WindowAppearance } from './window-appearance.ts'
@@ -100,7 +100,7 @@ export function createConsoleWindows(deps: WindowDeps): ConsoleWindows {
     open(route) {
       const window = new electron.BrowserWindow({
         ...pageWindows.options(),
-        webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
+        webPreferences: { ...PAGE_WINDOW_PREFERENCES, preload },
       })
       pageWindows.opened(window)
       void window.loadURL(urlOf(route))

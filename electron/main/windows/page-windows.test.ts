@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { StubWindow } from '../../../test/fixtures/electron-stub.ts'
+import { electron, StubContents, StubWindow } from '../../../test/fixtures/electron-stub.ts'
+import { guardContents } from '../security/guard-contents.ts'
+import { createConsoleWindows } from './console-windows.ts'
 import { createPageWindows } from './page-windows.ts'
 
 test('a terminal opens in the size of the one that was closed last', () => {
@@ -16,4 +18,32 @@ test('a terminal opens in the size of the one that was closed last', () => {
   window.emit('close')
   const { width, height } = window.getNormalBounds()
   expect(windows.options()).toEqual({ title: 'Berth', width, height })
+})
+
+test('the menu zooms a terminal alone, and the console without its terminals', () => {
+  const pageWindows = createPageWindows({
+    appearance: () => ({ title: 'Berth' }),
+    remembered: () => null,
+    remember: () => undefined,
+  })
+  const preload = '/preload.cjs'
+  const page = new StubContents()
+  const links = { open: () => Promise.resolve() }
+  guardContents(page, { links, preload, pageWindows, log: { warn: () => undefined } })
+  const answer = page.openWindow('berth://console/#/terminal/1')
+  const ofPage = answer?.action === 'allow' ? answer.overrideBrowserWindowOptions?.webPreferences : undefined
+  const windows = createConsoleWindows({
+    electron,
+    preload,
+    pageWindows,
+    appearance: () => ({ title: 'Berth' }),
+    remembered: () => null,
+    remember: () => undefined,
+  })
+  windows.open('/terminal/1')
+  windows.show()
+  const [ofTray, ofConsole] = StubWindow.all.slice(-2).map(window => window.options.webPreferences)
+  expect(ofPage).toMatchObject({ zoomMode: 'isolated', sandbox: true })
+  expect(ofTray).toEqual(ofPage)
+  expect(ofConsole?.zoomMode).toBeUndefined()
 })
