@@ -1,9 +1,8 @@
 import { defined } from '#base/defined'
 import { AppError, type OwnIdentity } from '#manager/contract'
 import { type Services } from '../../services.ts'
-import { t as sso } from '../../words/en/sso.ts'
 import { type OwnProof } from '../../data/proof/useProof.ts'
-import { finishingCode, placeOfServer, returnTo, type Visit } from './sso.ts'
+import { finishingCode, placeOfServer, returnTo, type Visit, visitBegun } from './sso.ts'
 import { t } from '../../words/en/identities.ts'
 
 const KEY = 'berth.sso.link'
@@ -44,9 +43,7 @@ export async function proveLinking(
 
 /** Links the account with the code from the provider. @throws AppError `sso_expired` if this tab has not begun to link */
 export async function finishLinking({ api, host }: Pick<Services, 'api' | 'host'>, code: string): Promise<OwnIdentity> {
-  const text = sessionStorage.getItem(KEY)
-  if (text === null) throw new AppError('sso_expired', { why: sso('startSignInAgain') })
-  const visit = JSON.parse(text) as Visit
+  const visit = visitBegun(KEY)
   const finishing = await finishingCode(host, code, visit)
   const linked = await api.finishLinking({ body: { secret: visit.secret, code: finishing } })
   sessionStorage.removeItem(KEY)

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { codeFor } from '#manager/contract'
 import { type Services } from '../../services.ts'
-import { finishingCode, placeOfServer } from './sso.ts'
+import { finishLinking } from './linking.ts'
+import { finishingCode, finishSso, placeOfServer } from './sso.ts'
 
 const desktopAt = (url: string) =>
   ({
@@ -31,3 +32,15 @@ test('a browser sends the code, which has come back to its own origin', async ()
   expect(await placeOfServer(browser)).toBeUndefined()
   expect(await finishingCode(browser, CODE, { secret: 's' })).toBe(CODE)
 })
+
+test.each(['a-secret-alone', '"text"', 'null', '{"next":"/sessions"}', '[]'])(
+  'what an older page of the tab has stored, as %s, is no visit to a provider',
+  async stored => {
+    const services = { api: {}, host: browser } as Pick<Services, 'api' | 'host'>
+    sessionStorage.setItem('berth.sso', stored)
+    sessionStorage.setItem('berth.sso.link', stored)
+    await expect(finishSso(services, CODE, undefined)).rejects.toMatchObject({ code: 'sso_expired' })
+    await expect(finishLinking(services, CODE)).rejects.toMatchObject({ code: 'sso_expired' })
+    sessionStorage.clear()
+  },
+)

@@ -19,6 +19,26 @@ interface Begun extends Visit {
 }
 
 /**
+ * The visit under this name that the tab has stored.
+ *
+ * @throws AppError `sso_expired` if there is none, or one in the form of an older page of this tab
+ */
+export function visitBegun(key: string): Visit {
+  const visit = storedVisit(key)
+  if (visit === null) throw new AppError('sso_expired', { why: t('startSignInAgain') })
+  return visit
+}
+
+function storedVisit(key: string): (Visit & Partial<Begun>) | null {
+  try {
+    const { secret, ...rest } = JSON.parse(sessionStorage.getItem(key) ?? '{}') as Partial<Begun>
+    return typeof secret === 'string' ? { secret, ...rest } : null
+  } catch {
+    return null
+  }
+}
+
+/**
  * Begins a sign-in at a provider. A browser opens the provider in this tab; the desktop app opens it in the system's browser, which returns
  * with a code.
  *
@@ -79,20 +99,13 @@ export async function finishingCode(host: Services['host'], code: string, { at }
   return codeFor(code, at)
 }
 
-/** The sign-in that this tab has begun. @throws AppError `sso_expired` if there is none */
-function begun(): Begun {
-  const text = sessionStorage.getItem(KEY)
-  if (text === null) throw new AppError('sso_expired', { why: t('startSignInAgain') })
-  return JSON.parse(text) as Begun
-}
-
 /** @param totp after `totp_required`: a code of the authenticator app, or a recovery code */
 export async function finishSso(
   { api, host }: Pick<Services, 'api' | 'host'>,
   code: string,
   totp: string | undefined,
 ): Promise<RouteReply<'finishSso'>> {
-  const visit = begun()
+  const visit = visitBegun(KEY)
   return api.finishSso({
     body: { secret: visit.secret, code: await finishingCode(host, code, visit), ...defined({ totp }) },
   })
@@ -100,8 +113,7 @@ export async function finishSso(
 
 /** Goes back to the sign-in page as it was before, so that neither the address bar nor the history keeps a code. */
 export async function forgetCode(router: Router): Promise<void> {
-  const text = sessionStorage.getItem(KEY)
-  const next = text === null ? null : (JSON.parse(text) as Begun).next
+  const next = storedVisit(KEY)?.next ?? null
   await router.replace({ name: 'sign-in', query: next === null ? {} : { next } })
 }
 
