@@ -13,7 +13,7 @@ test('a step prints its result and its time, and a note at most every five secon
   await progress.step('Image', note => {
     note('early')
     pass(6_000)
-    note(' Step  3/9 \n')
+    note(' \u001b[33mStep  3/9\u001b[39m \n')
     pass(1_000)
     note('soon after')
     return Promise.resolve('built')

@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util'
+
 /** A failed step; `hint` tells the user what to do next. */
 export class StepError extends Error {
   override readonly name = 'StepError'
@@ -63,7 +65,8 @@ export function createProgress({
       draw()
       try {
         const result = await work(text => {
-          state.note = text.replaceAll(/\s+/g, ' ').trim()
+          // Bundlers write colours even where nobody asked for them.
+          state.note = stripVTControlCharacters(text).replaceAll(/\s+/g, ' ').trim()
           if (terminal) draw()
           else if (now() - state.shown >= quietMs) {
             state.shown = now()
