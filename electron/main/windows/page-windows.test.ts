@@ -20,7 +20,7 @@ test('a terminal opens in the size of the one that was closed last', () => {
   expect(windows.options()).toEqual({ title: 'Berth', width, height })
 })
 
-test('the menu zooms a terminal alone, and the console without its terminals', () => {
+test('a terminal looks alike whoever opens it, and the menu zooms it alone', () => {
   const pageWindows = createPageWindows({
     appearance: () => ({ title: 'Berth' }),
     remembered: () => null,
@@ -31,7 +31,7 @@ test('the menu zooms a terminal alone, and the console without its terminals', (
   const links = { open: () => Promise.resolve() }
   guardContents(page, { links, preload, pageWindows, log: { warn: () => undefined } })
   const answer = page.openWindow('berth://console/#/terminal/1')
-  const ofPage = answer?.action === 'allow' ? answer.overrideBrowserWindowOptions?.webPreferences : undefined
+  const ofPage = answer?.action === 'allow' ? answer.overrideBrowserWindowOptions : undefined
   const windows = createConsoleWindows({
     electron,
     preload,
@@ -42,8 +42,8 @@ test('the menu zooms a terminal alone, and the console without its terminals', (
   })
   windows.open('/terminal/1')
   windows.show()
-  const [ofTray, ofConsole] = StubWindow.all.slice(-2).map(window => window.options.webPreferences)
-  expect(ofPage).toMatchObject({ zoomMode: 'isolated', sandbox: true })
+  const [ofTray, ofConsole] = StubWindow.all.slice(-2).map(({ options }) => options)
+  expect(ofPage).toMatchObject({ title: 'Berth', width: 960, webPreferences: { zoomMode: 'isolated', sandbox: true } })
   expect(ofTray).toEqual(ofPage)
-  expect(ofConsole?.zoomMode).toBeUndefined()
+  expect(ofConsole?.webPreferences?.zoomMode).toBeUndefined()
 })
