@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { AppError, SessionSpec, type Preset, type ResourceSlots, type SessionId } from '#manager/contract'
+import {
+  AppError,
+  type NetworkAccess,
+  type Preset,
+  type ResourceSlots,
+  type SessionId,
+  SessionSpec,
+} from '#manager/contract'
 import { aSession } from '../../testing/a-session.ts'
 import { anImage as image } from '../../testing/an-image.ts'
 import { forecast, partsText, quotaNote, sessionsLeftText } from './forecast.ts'
@@ -243,6 +250,15 @@ describe('lifetime, priority and kind', () => {
       priority: -2,
       dependsOn: [],
     })
+  })
+
+  test('everything that the network of a session allowed is no choice of its copy, so a bound of today counts; less is', () => {
+    const networkOf = (network: NetworkAccess) =>
+      toSpec(formLike(aSession(1, { network })), limitsOf(image(), largest, GIB)).network
+    expect(networkOf({ mode: 'full' })).toBeUndefined()
+    expect(networkOf({ mode: 'none' })).toEqual({ mode: 'none' })
+    const list: NetworkAccess = { mode: 'allowlist', names: ['pypi.org'] }
+    expect(networkOf(list)).toEqual(list)
   })
 })
 

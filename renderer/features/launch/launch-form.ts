@@ -255,7 +255,8 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     ...slurmLike(session.slurm),
     priority: Math.min(session.priority, 0),
-    ...networkLike(session.network),
+    // Nobody may have chosen everything: what policies give now counts, and the summary says what that is.
+    ...networkLike(session.network.mode === 'full' ? undefined : session.network),
     interruptible: session.interruptible,
     // The sessions on which it depended have ended.
     dependsOn: [],
