@@ -29,7 +29,7 @@ test('a copy takes over all values of a finished session', async () => {
   expect(await it.page.getByLabel('Name optional').inputValue()).toBe('yesterday')
   expect(await it.page.getByRole('textbox', { name: 'CPU', exact: true }).inputValue()).toBe('3')
   await it.page.locator('.fold', { hasText: 'Interactive · echo hi · until you end it' }).waitFor()
-  await it.page.locator('.fate', { hasText: 'All files are deleted when the session ends.' }).waitFor()
+  await it.page.locator('.fate', { hasText: 'No folder: all files are deleted when the session ends.' }).waitFor()
   await openSection(it.page, 'Environment variables')
   await button(it.page, 'Edit variables').click()
   expect(await it.page.getByLabel('Value of KEPT').inputValue()).toBe('yes')

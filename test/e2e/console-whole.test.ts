@@ -1,8 +1,9 @@
-import { type Browser, type Page } from 'playwright-core'
+import { type Browser, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD } from './admin-world.ts'
-import { LOCAL, variedFolders } from './console-double-folders.ts'
+import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
+import { openSection } from './console-steps.ts'
 import { aSession, IMAGES, statsOf } from './console-world.ts'
 import { button } from './scene.ts'
 
@@ -50,6 +51,40 @@ test('the cards of environments show whole names of images', async () => {
   expect(await cutIn('.image-reference', it.page)).toEqual([])
 })
 
+test('a name of an image breaks after its colon only, where that is enough', async () => {
+  await using it = await openConsole(browser, '/sessions', { images: IMAGES }, { width: 720, height: 800 })
+  await button(it.page, 'New session').first().click()
+  const name = it.page.locator('.image-reference', { hasText: 'berth/python:3.13' })
+  await name.waitFor()
+  expect(await linesOf(name, '3.13')).toBe(1)
+})
+
+test('in the summary of a launch a value that does not fit beside its name has a line of its own', async () => {
+  const folders = [aFolder(1, { name: '.speech_recognition_data' })]
+  await using it = await openConsole(browser, '/sessions', { folders }, WINDOW)
+  await button(it.page, 'New session').first().click()
+  const names = it.page.locator('.summary .folders', { hasText: '.speech_recognition_data' })
+  await names.waitFor()
+  expect(await linesOf(names, '.speech_recognition_data')).toBe(1)
+})
+
+test('what is kept of a session without a folder stands in amber above its button, in every window', async () => {
+  await using it = await openConsole(browser, '/sessions', { folders: [aFolder(1)] }, WINDOW)
+  await button(it.page, 'New session').first().click()
+  const kept = it.page.locator('.fate', { hasText: 'No folder: the home is kept for about a day' })
+  const amber = await it.page.locator('.summary .none').evaluate(one => getComputedStyle(one).color)
+  for (const width of [1280, 720, 390]) {
+    await it.page.setViewportSize({ width, height: 800 })
+    await kept.waitFor()
+    expect(await kept.evaluate(one => getComputedStyle(one).color), String(width)).toBe(amber)
+    const [text, launch] = await Promise.all([kept.boundingBox(), button(it.page, /^Launch$/).boundingBox()])
+    expect(text!.y, String(width)).toBeLessThan(launch!.y)
+  }
+  await openSection(it.page, 'Folders')
+  const ground = await it.page.locator('.launch .nothing').evaluate(one => getComputedStyle(one).backgroundColor)
+  expect(ground).toMatch(/^rgba\(.+, 0\.14\)$/)
+})
+
 test('the buttons of a long form are in sight, and only its fields scroll', async () => {
   await using it = await openConsole(browser, '/data', { storageHosts: [LOCAL, ARCHIVE] }, { width: 1280, height: 560 })
   await it.page.getByRole('button', { name: 'New folder' }).first().click()
@@ -80,14 +115,7 @@ test('the address of an owner goes to the next line after its @ only', async () 
   await using it = await openConsole(browser, '/data', { folders: variedFolders(), storageHosts: [LOCAL] }, WINDOW)
   const owner = it.page.locator('.col-owner .owner', { hasText: '@physics' })
   await owner.waitFor()
-  const lines = await owner.evaluate(one => {
-    const part = [...one.childNodes].find(({ textContent }) => textContent === 'physics.example.com')
-    if (!part) return 'no part of its own'
-    const range = document.createRange()
-    range.selectNodeContents(part)
-    return range.getClientRects().length
-  })
-  expect(lines).toBe(1)
+  expect(await linesOf(owner, 'physics.example.com')).toBe(1)
 })
 
 test('states of agents are whole', async () => {
@@ -132,4 +160,15 @@ async function cutIn(selector: string, page: Page) {
         .filter(one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 2)
         .map(one => one.textContent),
     )
+}
+
+/** Number of lines on which a part of a text stands; 0 if the text has no such part of its own. */
+async function linesOf(text: Locator, part: string): Promise<number> {
+  return await text.evaluate((one, wanted) => {
+    const node = [...one.childNodes].find(({ textContent }) => textContent === wanted)
+    if (!node) return 0
+    const range = document.createRange()
+    range.selectNodeContents(node)
+    return range.getClientRects().length
+  }, part)
 }

@@ -127,7 +127,9 @@ const en = {
   foldersStay: 'Files in its folders stay when the session ends.',
   homeKept: 'Its home is kept for about a day after the end, while there is room; everything else is deleted.',
   homeDeleted: 'Everything else is deleted at the end.',
-  allDeleted: 'All files are deleted when the session ends.',
+  noFolderHomeKept:
+    'No folder: the home is kept for about a day after the end, while there is room; everything else is deleted.',
+  noFolderAllDeleted: 'No folder: all files are deleted when the session ends.',
   noFolders: 'none',
   variablesAdded: '{count, plural, one {# variable added} other {# variables added}}',
   variablesSkipped:
