@@ -2,12 +2,13 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { AUDIT_FORMATS, type AuditEntry } from '#manager/contract'
+import { AUDIT_FORMATS } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { fetchByEnvironment } from '#proxy/network'
-import { createOutput, table } from '../output.ts'
+import { createOutput } from '../output.ts'
 import { writeParts } from '../write-parts.ts'
 import { adminOf } from './admin.ts'
+import { auditTable, parseAction } from './audit-text.ts'
 import { failureOf } from './failure-of.ts'
 
 interface Filter {
@@ -49,7 +50,7 @@ export function addAuditCommands(program: Command): void {
 function withFilter(command: Command): Command {
   return command
     .option('--actor <user>', 'e-mail address or id')
-    .option('--action <name>', 'e.g. updateUser')
+    .option('--action <name>', 'e.g. updateUser, or its words: "Change a user"', parseAction)
     .option('--target <target>', 'e.g. session:0198…, or session: for all of a kind')
     .option('--from <time>', 'oldest time, e.g. 2026-01-31 or 2026-01-31T12:00Z', parseTime)
     .option('--to <time>', 'before', parseTime)
@@ -67,18 +68,3 @@ function parseLimit(text: string): number {
     throw new InvalidArgumentError('The value must be a number from 1 to 500.')
   return limit
 }
-
-const auditTable = (items: readonly AuditEntry[]) =>
-  table(
-    ['TIME', 'ACTOR', 'TOKEN', 'ACTION', 'TARGET', 'RESULT', 'FOR', 'DETAIL'],
-    items.map(one => [
-      one.at.slice(0, 19).replace('T', ' '),
-      one.actor ?? '–',
-      one.token ?? '',
-      one.action,
-      one.targetName ?? one.target ?? '–',
-      one.result,
-      one.actedAs ?? '',
-      Object.keys(one.detail).length > 0 ? JSON.stringify(one.detail) : '',
-    ]),
-  )

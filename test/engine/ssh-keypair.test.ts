@@ -142,7 +142,7 @@ test('a job with a keypair in its environment needs no sign-in: it launches, tun
   const created = await cli('session', 'create', ...flags)
   expect(created).toMatchObject({ code: 0 })
   expect((await cli('ssh', 'nightly', '--', 'echo from the job')).stdout).toBe('from the job\n')
-  expect((await cli('admin', 'audit', 'ls', '--action', 'createSession')).stdout).toContain('createSession')
+  expect((await cli('admin', 'audit', 'ls', '--action', 'createSession')).stdout).toContain('Launch a session')
   const exported = await cli('admin', 'audit', 'export', '--format', 'csv', '--action', 'createSession')
   expect(exported.stdout.split('\r\n')[0]).toContain('id,at,actor')
   expect(exported.stdout).toContain('AKIA')

@@ -41,6 +41,23 @@ export const AuditEntry = z
   .meta({ id: 'AuditEntry' })
 export type AuditEntry = z.infer<typeof AuditEntry>
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/**
+ * The present name of a target, else its id: without its kind where the id is a name. Null without a target, and for a sign-in, whose id
+ * says nothing to people.
+ */
+export function auditTarget({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string | null {
+  if (targetName !== null) return targetName
+  if (target === null || target.startsWith('login:')) return null
+  const id = target.slice(target.indexOf(':') + 1)
+  return UUID.test(id) ? target : id
+}
+
+/** The account that somebody tried to use without being signed in. */
+export const triedBy = ({ actor, address, target, targetName }: AuditEntry): string | null =>
+  actor === null && address !== null && target?.startsWith('user:') === true ? targetName : null
+
 const When = DateTime({ offset: true })
 
 export const AuditFilter = z.object({

@@ -1,4 +1,4 @@
-import { AppError, type AuditEntry, ERRORS, type ErrorCode } from '#manager/contract'
+import { AppError, auditTarget, type AuditEntry, ERRORS, type ErrorCode, triedBy } from '#manager/contract'
 import { errorText } from '../../../ui/error-text.ts'
 import { language } from '../../../words/i18n.ts'
 import actions, { t as actionWord } from '../../../words/en/admin-audit.ts'
@@ -22,19 +22,7 @@ export const resultText = (result: string): string => {
   return isCode(result) ? errorText(new AppError(result)).title : result
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-/** The present name of the target, else its id: without its kind where the id is a name. The id of a sign-in says nothing to people. */
-export function targetText({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string {
-  if (targetName !== null) return targetName
-  if (target === null || target.startsWith('login:')) return '–'
-  const id = target.slice(target.indexOf(':') + 1)
-  return UUID.test(id) ? target : id
-}
-
-/** The account that somebody tried to use without being signed in. */
-export const triedBy = ({ actor, address, target, targetName }: AuditEntry): string | null =>
-  actor === null && address !== null && target?.startsWith('user:') === true ? targetName : null
+export const targetText = (entry: Pick<AuditEntry, 'target' | 'targetName'>): string => auditTarget(entry) ?? '–'
 
 /** The person; without a sign-in, the account that was tried; Berth, if there was no network request. */
 export function actorText(entry: AuditEntry): string {
