@@ -46,6 +46,7 @@ import { addServerBackupCommands } from './commands/server-backups.ts'
 import { addUserCommands } from './commands/users.ts'
 import { addWebhookCommands } from './commands/webhooks.ts'
 import { readCertificates } from './config/certificates.ts'
+import { optionHint } from './option-hint.ts'
 import { endWith } from './outcome.ts'
 import { version } from './version.ts'
 
@@ -116,7 +117,10 @@ export async function main(argv: readonly string[]): Promise<never> {
   usePins(readCertificates)
   sayFormErrorsPlainly()
   const json = argv.includes('--json')
-  return await endWith(() => createProgram(json).parseAsync([...argv], { from: 'user' }), { json })
+  let command: Command | undefined
+  const program = createProgram(json).hook('preAction', (_, called) => void (command = called))
+  const hintFor = (error: unknown) => optionHint(error, command)
+  return await endWith(() => program.parseAsync([...argv], { from: 'user' }), { json, hintFor })
 }
 
 if (import.meta.main) await main(process.argv.slice(2))

@@ -6,6 +6,7 @@ import { type Connection, connect } from '../config/connect.ts'
 import { exitCodeOfCommand, NO_EXIT_CODE } from '../exec/exit-code.ts'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput, describeFailure, type Output } from '../output.ts'
+import { optionHint } from '../option-hint.ts'
 import { durationOption } from './duration.ts'
 import { addLaunchOptions, type CreateFlags, launchOf, requireImage } from './session-create.ts'
 import { collect } from './session-waiting.ts'
@@ -41,13 +42,13 @@ export function addRunCommand(program: Command): void {
       '\nWrite -- before the command. Exit codes as of `berth exec`. A lost connection is waited for: the command goes on. After Ctrl-C, you choose' +
         ' whether the session ends or goes on; without a terminal, it ends.',
     )
-    .action(async (command: string[], flags: RunFlags) => {
+    .action(async (command: string[], flags: RunFlags, self: Command) => {
       const output = createOutput(false)
       try {
         process.exitCode = await launchAndRun(command, flags, output)
       } catch (error) {
         if (error instanceof Interrupted) throw error
-        process.stderr.write(`${describeFailure(error, false)}\n`)
+        process.stderr.write(`${describeFailure(error, false)}${optionHint(error, self)}\n`)
         process.exitCode = NO_EXIT_CODE
       }
     })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { AppError, because } from '#manager/contract'
 import { cleanEnvironment } from '../../fixtures/environment.ts'
 import { type Cli, createCli, outcomeOf } from '../../fixtures/cli.ts'
 import { type ScriptedApi, startScriptedApi } from '../../fixtures/scripted-api.ts'
@@ -20,6 +21,7 @@ beforeAll(async () => {
   api = await startScriptedApi({
     'GET /api/v1/sessions': { items: MANY, nextCursor: null, total: MANY.length },
     'GET /api/v1/me': ME,
+    'POST /api/v1/sessions': new AppError('group_needed', because('choose_project', { projects: 'speech, vision' })),
     'GET /api/v1/audit-log/export': response => response.end(JSON.stringify(MANY)),
   })
   cli = await createCli()
@@ -75,4 +77,12 @@ describe('failures with --json', () => {
     expect(code).toBe(2)
     expect(err).toContain('The value must be a whole number from -10 to 10.')
   })
+})
+
+test.each([
+  ['session', 'create', '--image', 'a/b:1'],
+  ['run', '--image', 'a/b:1', '--', 'true'],
+])('a refusal that asks for a choice names the option that gives it: berth %s', async (...args) => {
+  const refusal = 'berth: A project is needed: Choose one of yours: speech, vision. (group_needed)\n'
+  expect((await cli.run(args, '', api.environment)).err).toBe(`${refusal}  Option: --project <name>\n`)
 })
