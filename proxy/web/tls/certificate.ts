@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { isIPv6 } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { AppError, type Because, because, type CertificateFacts } from '#manager/contract'
 
@@ -81,7 +82,7 @@ function factsOf(leaf: X509Certificate, chain: readonly X509Certificate[]): Cert
 function namesOf({ subjectAltName = '' }: X509Certificate): string[] {
   return subjectAltName.split(', ').flatMap(entry => {
     const [, name] = /^(?:DNS|IP Address):(.+)$/.exec(entry) ?? []
-    return name === undefined ? [] : [name.toLowerCase()]
+    return name === undefined ? [] : [usualForm(name)]
   })
 }
 
@@ -114,7 +115,11 @@ export const unusable = (why: Because, cause?: unknown) => new AppError('certifi
 
 /** Whether the certificate covers a host name or an address; `*` stands for one label. */
 export function coversName({ names }: { readonly names: readonly string[] }, name: string): boolean {
-  const wanted = name.toLowerCase()
+  const wanted = usualForm(name)
   const parent = wanted.includes('.') ? `*${wanted.slice(wanted.indexOf('.'))}` : undefined
-  return names.some(one => one === wanted || one === parent)
+  return names.some(one => usualForm(one) === wanted || one === parent)
 }
+
+/** A name in small letters; an IPv6 address as browsers write it, because it has many forms and Node prints another one. */
+const usualForm = (name: string) =>
+  isIPv6(name) ? new URL(`http://[${name}]`).hostname.slice(1, -1) : name.toLowerCase()

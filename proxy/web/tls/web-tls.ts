@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Server as NetServer } from 'node:net'
+import { isIPv6, type Server as NetServer } from 'node:net'
 import { createHttpServer, type HttpServerOptions } from '../../http/create-server.ts'
 import { type Log } from '../../log.ts'
 import { answerUnreadRequests } from '../unread-requests.ts'
@@ -68,9 +68,9 @@ export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs, hos
     urlOf(port) {
       const names = config.names.filter(one => !one.startsWith('*') && coversName(certificate.current.facts, one))
       // A single network address is set for people at other computers, who cannot use localhost.
-      const isAnywhere = host === undefined || ['0.0.0.0', '::'].includes(host)
-      const name = isAnywhere ? names[0] : (names.find(one => !LOOPBACK.has(one)) ?? names[0])
-      return `https://${name ?? 'localhost'}${port === 443 ? '' : `:${port}`}`
+      const isHere = host === undefined || ['0.0.0.0', '::'].includes(host) || LOOPBACK.has(host)
+      const name = (isHere ? undefined : names.find(one => !LOOPBACK.has(one))) ?? names[0] ?? 'localhost'
+      return `https://${isIPv6(name) ? `[${name}]` : name}${port === 443 ? '' : `:${port}`}`
     },
     [Symbol.dispose]: () => certificate[Symbol.dispose](),
   }
