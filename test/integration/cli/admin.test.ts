@@ -307,3 +307,37 @@ test('the words that a script knows from the version before make and show a proj
   expect(known.map(({ email }) => email)).toEqual(['ada@example.org'])
   expect(known).toEqual(await json('user', 'ls', '--project', 'optics'))
 })
+
+test('weights are set by address and by name of a project, shown, and decide whose session starts next', async () => {
+  await cluster.reset()
+  await cluster.join({ capacity: { cpu: 3000, mem: 4 * GiB } })
+  await cluster.addUser('bob@example.org')
+  const [ada, bob] = await Promise.all(['ada@example.org', 'bob@example.org'].map(cluster.signIn))
+  const launch = (name: string, api = cluster.api) => cluster.launch({ name, resources: { cpu: '1', mem: '1g' } }, api)
+  const held = await Promise.all([launch('of-admin'), launch('of-ada', ada), launch('of-bob', bob)])
+  for (const { id } of held) await cluster.reach(id, 'RUNNING')
+  const first = await launch('admin-next')
+  const second = await launch('ada-next', ada)
+  const weights = ['--weight', 'ADA@example.org=2', '--weight', 'bob@example.org=0.5']
+  const made = await admin('resource-group', 'update', 'default', '--sequencer', 'drf', ...weights)
+  expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^NAME .*\ndefault /) as string })
+  expect((await admin('resource-group', 'shares', 'default')).out).toMatch(
+    /1 +ada@example\.org +16\.7% +33\.3% of CPU +2 .*\n2 +admin@localhost +33\.3% .*\n- +bob@example\.org +66\.7% .* 0\.5 /,
+  )
+  const [, , bobs] = held
+  await cluster.api.deleteSession({ params: { id: bobs?.id ?? first.id } })
+  await cluster.reach(second.id, 'RUNNING')
+  expect((await cluster.api.getSession({ params: { id: first.id } })).status).toBe('PENDING')
+
+  await admin(
+    'resource-group',
+    'update',
+    'default',
+    '--weight',
+    'bob@example.org=1',
+    '--project-weight',
+    'default/default=3',
+  )
+  const { options } = (await cluster.api.listResourceGroups()).items.find(({ name }) => name === 'default') ?? {}
+  expect([Object.values(options?.weights ?? {}), Object.values(options?.projectWeights ?? {})]).toEqual([[2], [3]])
+})
