@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { Secret, TOTP } from 'otpauth'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ApiClient, fromProblem, MOST_TEMPLATES, type Problem, UserId } from '#manager/contract'
@@ -8,6 +7,7 @@ import { silentLog } from '../../../manager/log.ts'
 import { lockUser } from '../../../manager/store/identity/users.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { totpCode } from '../../fixtures/totp-code.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 
 /** A keypair can sign in later without its person, so only the person creates, accepts and activates one, and is informed. */
@@ -68,11 +68,9 @@ test('a sign-in that is older than ten minutes needs password and code; a wrong 
   expect(await codeOf(person.api.acceptKeypair({ params, body: { password: PASSWORD } }))).toBe('ok')
 
   const { secret } = await person.api.enrolTotp({ body: { password: PASSWORD } })
-  const code = (step: number) =>
-    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + step * 30_000 })
-  await person.api.confirmTotp({ body: { code: code(0) } })
+  await person.api.confirmTotp({ body: { code: totpCode(secret) } })
   expect(await codeOf(person.api.createKeypair({ body: { password: PASSWORD } }))).toBe('totp_required')
-  expect(await codeOf(person.api.createKeypair({ body: { password: PASSWORD, totp: code(1) } }))).toBe('ok')
+  expect(await codeOf(person.api.createKeypair({ body: { password: PASSWORD, totp: totpCode(secret, 1) } }))).toBe('ok')
 })
 
 test('an account that nobody knows a password of needs a sign-in of the last minutes', async () => {

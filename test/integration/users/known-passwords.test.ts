@@ -1,8 +1,8 @@
-import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ApiClient, type UserChange } from '#manager/contract'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+import { totpCode } from '../../fixtures/totp-code.ts'
 import { codeOf, CONSOLE, tokenOf } from './account-steps.ts'
 
 /** Passwords that somebody else may know: their later fate, and who receives links. */
@@ -201,13 +201,11 @@ test('whoever may know the password switches no second factor on where mail reac
   const { email } = await madeByLead()
   const { token: first } = await signIn(email, KNOWN, OWN)
   const inside = manager.api(first ?? '')
-  const codeFor = (secret: string) =>
-    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() - 30_000 })
   // Begun without mail, when the person has no other way in.
   const { secret } = await inside.enrolTotp({ body: { password: OWN } })
   await setMail(true)
   const refused = { code: 'forbidden', detail: { cause: 'own_password_before_factor' } }
-  await expect(inside.confirmTotp({ body: { code: codeFor(secret) } })).rejects.toMatchObject(refused)
+  await expect(inside.confirmTotp({ body: { code: totpCode(secret) } })).rejects.toMatchObject(refused)
   await expect(inside.enrolTotp({ body: { password: OWN } })).rejects.toMatchObject(refused)
   await manager.api().requestPasswordReset({ body: { email } })
   await expect.poll(() => smtp.mailTo(email, /reset-password/)).toBeDefined()
@@ -216,7 +214,7 @@ test('whoever may know the password switches no second factor on where mail reac
   const { token: signedIn } = await signIn(email, 'By-the-person-7')
   const person = manager.api(signedIn ?? '')
   const own = await person.enrolTotp({ body: { password: 'By-the-person-7' } })
-  expect(await codeOf(person.confirmTotp({ body: { code: codeFor(own.secret) } }))).toBe('ok')
+  expect(await codeOf(person.confirmTotp({ body: { code: totpCode(own.secret) } }))).toBe('ok')
 })
 
 test('without mail, and at addresses that no mail reaches, a second factor is switched on whoever knows the password', async () => {

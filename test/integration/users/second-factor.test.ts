@@ -1,4 +1,3 @@
-import { Secret, TOTP } from 'otpauth'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { defined } from '#base/defined'
@@ -6,6 +5,7 @@ import { type ApiClient, UserId } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { AS_CONSOLE, signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { totpCode } from '../../fixtures/totp-code.ts'
 import { codeOf, CONSOLE, PASSWORD, tokenOf } from './account-steps.ts'
 
 let manager: TestManager
@@ -31,24 +31,17 @@ const signIn = (email: string, password = PASSWORD, totp?: string) =>
     body: { email, password, kind: 'token', ...defined({ totp }) },
     headers: { ...AS_CONSOLE, 'x-forwarded-for': `10.0.0.${place}` },
   })
-const codeFor = (secret: string, steps = 0) =>
-  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 })
 
-/** Waits for the first part of a step: at its end, a code of the step before would be too old by the time it arrives. */
-const midStep = () => expect.poll(() => 30_000 - (Date.now() % 30_000), { timeout: 15_000 }).toBeGreaterThan(8_000)
-
-/** A user with a second factor. Confirms with the code of the previous step, so that the codes of this step and the next stay unused. */
+/** A user with a second factor, confirmed with the code of now. The next one is unused. */
 async function enrolled() {
-  await midStep()
   const email = newAddress()
   const user = await manager.addUser(email)
   const { secret, uri } = await user.api.enrolTotp({ body: { password: PASSWORD } })
-  const { codes } = await user.api.confirmTotp({ body: { code: codeFor(secret, -1) } })
+  const { codes } = await user.api.confirmTotp({ body: { code: totpCode(secret) } })
   return { ...user, email, secret, uri, recoveryCodes: codes }
 }
 
 test('the second factor counts once a code is confirmed, and then every sign-in needs a code', async () => {
-  await midStep()
   const email = newAddress()
   const user = await manager.addUser(email)
   expect(await codeOf(user.api.enrolTotp({ body: { password: 'wrong' } }))).toBe('login_failed')
@@ -57,22 +50,21 @@ test('the second factor counts once a code is confirmed, and then every sign-in 
   expect(uri).toContain(`secret=${secret}`)
   expect(await codeOf(signIn(email))).toBe('ok')
   expect(await codeOf(user.api.confirmTotp({ body: { code: '000000' } }))).toBe('totp_invalid')
-  const { codes } = await user.api.confirmTotp({ body: { code: codeFor(secret, -1) } })
+  const { codes } = await user.api.confirmTotp({ body: { code: totpCode(secret) } })
   expect(new Set(codes).size).toBe(10)
   expect(await user.api.totpStatus()).toEqual({ enabled: true, recoveryCodesLeft: 10 })
   expect((await user.api.me()).user).toMatchObject({ emailVerified: true, secondFactor: true })
   expect(await codeOf(user.api.enrolTotp({ body: { password: PASSWORD } }))).toBe('totp_on')
-  expect(await codeOf(signIn(email, 'wrong', codeFor(secret)))).toBe('login_failed')
+  expect(await codeOf(signIn(email, 'wrong', totpCode(secret, 1)))).toBe('login_failed')
   expect(await codeOf(signIn(email))).toBe('totp_required')
   expect(await codeOf(signIn(email, PASSWORD, '123'.padEnd(6, '4')))).toBe('totp_invalid')
-  const code = codeFor(secret)
+  const code = totpCode(secret, 1)
   expect(await codeOf(signIn(email, PASSWORD, `${code.slice(0, 3)} ${code.slice(3)}`))).toBe('ok')
 })
 
 test('a code works once, also when it arrives several times at the same time, and an older one never again', async () => {
   const { email, secret } = await enrolled()
-  const next = codeFor(secret, 1)
-  const [now, far] = [codeFor(secret), codeFor(secret, 3)]
+  const [now, next, far] = [totpCode(secret), totpCode(secret, 1), totpCode(secret, 20)]
   const codes = await Promise.all([next, next, next].map(code => codeOf(signIn(email, PASSWORD, code))))
   expect(codes.toSorted()).toEqual(['ok', 'totp_invalid', 'totp_invalid'])
   expect(await codeOf(signIn(email, PASSWORD, now))).toBe('totp_invalid')
@@ -97,7 +89,7 @@ test('a recovery code signs in once, and new codes replace all old ones', async 
   expect(await codeOf(signIn(email, PASSWORD, first.replaceAll('-', ' ').toUpperCase()))).toBe('ok')
   expect(await codeOf(signIn(email, PASSWORD, first))).toBe('totp_invalid')
   expect((await api.totpStatus()).recoveryCodesLeft).toBe(9)
-  const body = { password: PASSWORD, code: codeFor(secret) }
+  const body = { password: PASSWORD, code: totpCode(secret, 1) }
   const { codes } = await api.renewRecoveryCodes({ body })
   expect(await codeOf(signIn(email, PASSWORD, second))).toBe('totp_invalid')
   expect(await codeOf(signIn(email, PASSWORD, codes[0]))).toBe('ok')
@@ -106,9 +98,9 @@ test('a recovery code signs in once, and new codes replace all old ones', async 
 test('switching it off needs password and code; a superadmin can switch it off for those who lost both', async () => {
   const one = await enrolled()
   const off = (password: string, code: string) => codeOf(one.api.disableTotp({ body: { password, code } }))
-  expect(await off('wrong', codeFor(one.secret))).toBe('login_failed')
+  expect(await off('wrong', totpCode(one.secret, 1))).toBe('login_failed')
   expect(await off(PASSWORD, '111111')).toBe('totp_invalid')
-  expect(await off(PASSWORD, codeFor(one.secret, 1))).toBe('ok')
+  expect(await off(PASSWORD, totpCode(one.secret, 1))).toBe('ok')
   expect(await one.api.totpStatus()).toEqual({ enabled: false, recoveryCodesLeft: 0 })
   expect(await codeOf(signIn(one.email))).toBe('ok')
 
@@ -126,7 +118,7 @@ test('a new password by link keeps the second factor on', async () => {
   const { url } = await admin.createAccountLink({ params, body: { purpose: 'reset' } })
   await anybody.resetPassword({ body: { token: tokenOf(url), password: 'Brand-new-pass-2' } })
   expect(await codeOf(signIn(email, 'Brand-new-pass-2'))).toBe('totp_required')
-  expect(await codeOf(signIn(email, 'Brand-new-pass-2', codeFor(secret)))).toBe('ok')
+  expect(await codeOf(signIn(email, 'Brand-new-pass-2', totpCode(secret, 1)))).toBe('ok')
 })
 
 test('a sign-in with a keypair asks for the code too; a signed request is a program and does not', async () => {
@@ -160,7 +152,7 @@ test('switching it on ends the other sign-ins of the account, which no code has 
   for (const other of others) expect(await codeOf(other.me())).toBe('ok')
   const { secret } = await api.enrolTotp({ body: { password: PASSWORD } })
   for (const other of others) expect(await codeOf(other.me())).toBe('ok')
-  await api.confirmTotp({ body: { code: codeFor(secret) } })
+  await api.confirmTotp({ body: { code: totpCode(secret) } })
   for (const other of others) expect(await codeOf(other.me())).toBe('not_signed_in')
   expect(await codeOf(api.me())).toBe('ok')
 })

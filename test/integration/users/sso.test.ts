@@ -1,8 +1,8 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
-import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
+import { totpCode } from '../../fixtures/totp-code.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
@@ -219,13 +219,11 @@ describe('whose account it is', () => {
     await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
     const { api } = await world.manager.addUser(person.email)
     const { secret } = await api.enrolTotp({ body: { password: PASSWORD } })
-    const codeFor = (steps: number) =>
-      new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 })
-    await api.confirmTotp({ body: { code: codeFor(-1) } })
+    await api.confirmTotp({ body: { code: totpCode(secret) } })
     expect(await codeOf(world.signIn(person))).toBe('totp_required')
     expect(await codeOf(world.signIn(person, { totp: '000000' }))).toBe('totp_invalid')
     expect(await codeOf(signInAtPort(person))).toBe('totp_required')
-    expect(await codeOf(world.signIn(person, { totp: codeFor(0) }))).toBe('ok')
+    expect(await codeOf(world.signIn(person, { totp: totpCode(secret, 1) }))).toBe('ok')
     expect(await codeOf(signInAtPort(person))).toBe('totp_required')
     const withFactors = { ...person, amr: ['pwd', 'mfa'] }
     expect(await codeOf(world.signIn(withFactors))).toBe('totp_required')
@@ -239,8 +237,7 @@ describe('whose account it is', () => {
     await world.configure({ linkByEmail: true, emailDomains: ['example.org'], trustSecondFactor: true })
     const { api } = await world.manager.addUser(person.email)
     const { secret } = await api.enrolTotp({ body: { password: PASSWORD } })
-    const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() - 30_000 })
-    await api.confirmTotp({ body: { code: code() } })
+    await api.confirmTotp({ body: { code: totpCode(secret) } })
     expect(await codeOf(world.signIn({ ...person, amr: ['mfa'] }))).toBe('totp_required')
     expect((await api.listOwnIdentities()).items).toEqual([])
   })
