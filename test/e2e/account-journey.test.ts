@@ -22,7 +22,7 @@ import {
 const MIRA = 'mira@example.org'
 const [CHOSEN, RESET, CHANGED] = ['Mira-chose-this-1', 'Mira-forgot-that-2', 'Mira-changed-it-3']
 const SESSION = 'miras-first'
-const SOON = { timeout: 60_000 }
+const SOON = { timeout: 120_000 }
 
 let berth: Berth
 let smtp: SmtpServer

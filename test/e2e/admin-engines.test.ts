@@ -21,7 +21,7 @@ import { button, signIn } from './console-steps.ts'
  */
 const ADA = 'ada@example.org'
 const ADA_PASSWORD = 'Their-own-pass-1'
-const SOON = { timeout: 60_000 }
+const SOON = { timeout: 120_000 }
 const MiB = 2 ** 20
 
 const stack = new AsyncDisposableStack()
@@ -73,8 +73,8 @@ beforeAll(async () => {
   await signIn(page, ADMIN.email, ADMIN.password)
   await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor()
   await signIn(adasPage, ADA, ADA_PASSWORD)
-}, 180_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 afterEach(() => {
   expect(visitors.flatMap(({ problems }) => problems.splice(0))).toEqual([])
 })

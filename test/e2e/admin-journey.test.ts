@@ -13,7 +13,7 @@ import { button, openLaunchDialog, rowOf, signIn } from './console-steps.ts'
 const ADA = 'ada@example.org'
 const PASSWORD = 'Ada-chose-this-1'
 const SESSION = 'adas-first'
-const SOON = { timeout: 60_000 }
+const SOON = { timeout: 120_000 }
 
 let berth: Berth
 let browser: Browser

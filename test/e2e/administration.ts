@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { button } from './console-steps.ts'
 
 /** Time limit for a page that loads, on a busy machine. */
-const SOON = { timeout: 60_000 }
+const SOON = { timeout: 120_000 }
 
 /** Links to the pages of administration. */
 const links = (page: Page): Locator => page.getByRole('navigation', { name: 'Administration' }).getByRole('link')

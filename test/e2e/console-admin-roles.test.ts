@@ -95,8 +95,8 @@ async function visitAll(role: Role) {
   for (const { path } of PAGES) {
     await goTo(page, addressOf(path))
     await main.locator('h1, h2').first().waitFor()
-    await vi.waitUntil(() => open.size === 0, { timeout: 30_000 })
-    await vi.waitUntil(async () => (await main.locator('.skeleton').count()) === 0, { timeout: 30_000 })
+    await vi.waitUntil(() => open.size === 0, { timeout: 120_000 })
+    await vi.waitUntil(async () => (await main.locator('.skeleton').count()) === 0, { timeout: 120_000 })
     const refused = (await main.locator('h1').count()) === 0 ? await main.innerText() : ''
     const failed = await main.getByRole('button', { name: 'Try again' }).count()
     const names = await main

@@ -72,7 +72,7 @@ function pretendDesktop({ warnings = [], stack = {} }: Given): void {
 async function inApp(path: string, given: Given, language = 'en') {
   const it = await openConsole(browser, '/summary', { ...ADMIN_WORLD })
   const app = await it.page.context().newPage()
-  app.setDefaultTimeout(60_000)
+  app.setDefaultTimeout(120_000)
   await app.addInitScript(text => localStorage.setItem('berth.language', text), language)
   await app.addInitScript(pretendDesktop, given)
   await loadPage(app, `${it.double.url}/#${path}`)

@@ -42,7 +42,7 @@ test.concurrent.each(WINDOWS)('every list fits into a window of %s px', async wi
   for (const path of PAGES) {
     await goTo(page, path)
     await page.locator('main h1').waitFor()
-    await vi.waitUntil(async () => (await page.locator('main .skeleton').count()) === 0, { timeout: 30_000 })
+    await vi.waitUntil(async () => (await page.locator('main .skeleton').count()) === 0, { timeout: 120_000 })
     await settle(page)
     lists += await page.locator('main tr.row').first().count()
     found.push(...(await lastingMisfits(page, { findsCuts: true })).map(misfit => `${path}: ${misfit}`))

@@ -37,7 +37,7 @@ export async function openConsole(
   if (secret !== '') await context.addInitScript(text => localStorage.setItem('berth.origin-secret', text), secret)
   const newTab = async (to: string) => {
     const page = await context.newPage()
-    page.setDefaultTimeout(60_000)
+    page.setDefaultTimeout(120_000)
     await loadPage(page, `${double.url}/#${to}`)
     return page
   }

@@ -44,7 +44,7 @@ afterAll(() => stack.disposeAsync())
 /** Another person's browser. */
 async function openBrowser(): Promise<AsyncDisposable & { context: BrowserContext }> {
   const context = await browser.newContext({ locale: 'en-GB' })
-  context.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(120_000)
   return { context, [Symbol.asyncDispose]: () => context.close() }
 }
 

@@ -90,7 +90,7 @@ export async function runInNotebook(lab: Page, code: string): Promise<string> {
   await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: 90_000 })
   // JupyterLab drops commands that are run before its kernel is connected. Its notebook says "idle" even without a kernel; the
   // status bar names the kernel once there is one, and says "Idle" once it has answered.
-  await lab.getByText(/^Python 3.*\| Idle$/).waitFor({ timeout: 90_000 })
+  await lab.getByText(/^Python 3.*\| Idle$/).waitFor({ timeout: 120_000 })
   const cell = lab.locator('.jp-Notebook .jp-CodeCell').first()
   await cell.locator('.cm-content').click()
   await lab.keyboard.type(code)

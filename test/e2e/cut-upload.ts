@@ -45,7 +45,7 @@ export async function uploadThroughCuts(it: CutUpload): Promise<void> {
   const { size } = await stat(source)
   const name = basename(source)
   const panel = page.getByRole('region', { name: 'Uploads' })
-  const soon = { timeout: 60_000 }
+  const soon = { timeout: 120_000 }
   const target = watchTarget(directory, name)
   const kept = join(berth.data, 'storage/uploads')
   const received = async () => {
@@ -122,7 +122,7 @@ function reportLosses(): void {
 }
 
 async function continueAfterReload(page: Page, source: string): Promise<void> {
-  const soon = { timeout: 60_000 }
+  const soon = { timeout: 120_000 }
   // The browser asks whether the upload may be left.
   page.once('dialog', dialog => void dialog.accept())
   await page.reload()

@@ -64,7 +64,7 @@ beforeAll(async () => {
   expect(built.stderr).toBe('')
   expect(built.stdout).toMatch(/^electron: dist\/electron \(.* s\)\n$/)
   await import(/* @vite-ignore */ path.join(ROOT, 'dist/electron/main/main.js'))
-  await vi.waitFor(() => expect(stub.windows).toHaveLength(1), 15_000)
+  await vi.waitFor(() => expect(stub.windows).toHaveLength(1), 120_000)
   page = stub.windows[0]!.webContents
   stub.page = page
   // A sandboxed preload gets `require` only for Electron's own modules; so does this one.

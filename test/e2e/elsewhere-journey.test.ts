@@ -49,7 +49,7 @@ beforeAll(async () => {
   await writeFile(join(data, 'berth.toml'), `${settings.join('\n')}\n`)
   berth = stack.use(await startBerth({ data }))
   person = await visit(await computer.openBrowser(NAME), berth.url)
-}, 180_000)
+})
 afterAll(() => stack.disposeAsync())
 
 /** The tab that an action on the page opens, once it shows the app. */
@@ -68,7 +68,7 @@ test('a browser on another computer launches a session, computes in JupyterLab, 
   await page.getByRole('textbox', { name: 'RAM', exact: true }).fill('1 GiB')
   await page.getByLabel('Name optional').fill(SESSION)
   await button(page, /^Launch$/).click()
-  await rowOf(page, SESSION).getByText('Running', { exact: true }).waitFor({ timeout: 90_000 })
+  await rowOf(page, SESSION).getByText('Running', { exact: true }).waitFor({ timeout: 120_000 })
 
   // Without it, each app first asks whether its own user is coming.
   const status = await page.evaluate(async () => {
@@ -108,7 +108,7 @@ test('a browser on another computer launches a session, computes in JupyterLab, 
   )
   expect(read).toEqual(['refused', 'refused'])
   await page.keyboard.press('Escape')
-}, 240_000)
+})
 
 test('on a phone in Korean the same buttons open the same apps', async () => {
   await page.setViewportSize({ width: 390, height: 844 })
@@ -120,7 +120,7 @@ test('on a phone in Korean the same buttons open the same apps', async () => {
       .first()
       .click(),
   )
-  await lab.locator('.jp-Notebook, .jp-Launcher').first().waitFor({ timeout: 90_000 })
+  await lab.locator('.jp-Notebook, .jp-Launcher').first().waitFor({ timeout: 120_000 })
   await lab.close()
   await page
     .getByRole('button', { name: new RegExp(`${SESSION}.*앱`) })
@@ -130,7 +130,7 @@ test('on a phone in Korean the same buttons open the same apps', async () => {
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
   if (process.env.BERTH_SCREENSHOTS) await page.screenshot({ path: join(process.env.BERTH_SCREENSHOTS, 'away-ko.png') })
   await page.keyboard.press('Escape')
-}, 120_000)
+})
 
 test('signing out ends the apps at once', async () => {
   const [lab] = person.context.pages().filter(tab => new URL(tab.url()).pathname.startsWith('/lab'))
@@ -145,4 +145,4 @@ test('signing out ends the apps at once', async () => {
       return await lab.getByRole('heading').first().innerText()
     })
     .toBe('Open this app from the console')
-}, 60_000)
+})

@@ -19,7 +19,7 @@ import {
  * file build on each other and run in their order.
  */
 const FOLDER = 'user2-vfolder'
-const SOON = { timeout: 60_000 }
+const SOON = { timeout: 120_000 }
 
 let berth: Berth
 let browser: Browser

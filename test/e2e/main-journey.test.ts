@@ -40,7 +40,7 @@ import { type FileClients, openFileClients } from './file-clients.ts'
 const SESSION = 'first-steps'
 const SIZE = 100 * 2 ** 20
 /** Time limit for steps of a second or two, on a busy machine. */
-const SOON = { timeout: 60_000 }
+const SOON = { timeout: 120_000 }
 
 let berth: Berth
 let browser: Browser
@@ -382,7 +382,7 @@ describe('the history of a session', () => {
     await page.getByRole('link', { name: SESSION, exact: true }).click()
     await button(page, 'Start again').click()
     const details = page.getByRole('complementary', { name: 'Session' })
-    await details.getByText('Running', { exact: true }).first().waitFor({ timeout: 60_000 })
+    await details.getByText('Running', { exact: true }).first().waitFor({ timeout: 120_000 })
     expect(await audit(page)).toEqual([])
     await details.getByRole('button', { name: 'Close' }).click()
     await page.getByRole('tab', { name: /All active/ }).click()
@@ -406,7 +406,7 @@ describe('a cluster with TensorBoard', () => {
     await page.getByLabel('Containers per session').fill('2')
     await page.getByLabel('Name optional').fill(PAIR)
     await button(page, /^Launch$/).click()
-    await rowOf(page, PAIR).getByText('Running', { exact: true }).waitFor({ timeout: 60_000 })
+    await rowOf(page, PAIR).getByText('Running', { exact: true }).waitFor({ timeout: 120_000 })
     await page.getByRole('link', { name: PAIR, exact: true }).click()
     await page.getByRole('tab', { name: 'Details' }).click()
     const roles = page.locator('.kernel').getByText(/^(main|sub)\d$/)

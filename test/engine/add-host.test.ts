@@ -34,9 +34,7 @@ beforeAll(async () => {
 afterAll(() => opened.disposeAsync())
 
 const connected = () =>
-  expect
-    .poll(async () => (await api.listAgents()).items.map(({ status }) => status), { timeout: 120_000 })
-    .toEqual(['CONNECTED'])
+  expect.poll(async () => (await api.listAgents()).items.map(({ status }) => status)).toEqual(['CONNECTED'])
 
 test('the line installs an agent in the foreground, which joins and runs a session', async () => {
   const line = await makeLine()
@@ -52,9 +50,9 @@ test('the line installs an agent in the foreground, which joins and runs a sessi
   const [{ id } = { id: undefined }] = items
   if (id === undefined) throw new Error('no session')
   const status = async () => (await api.getSession({ params: { id } })).status
-  await expect.poll(status, { timeout: 60_000 }).toBe('RUNNING')
+  await expect.poll(status).toBe('RUNNING')
   await api.deleteSession({ params: { id } })
-  await expect.poll(status, { timeout: 60_000 }).toBe('TERMINATED')
+  await expect.poll(status).toBe('TERMINATED')
   await root.shell(END_AGENT)
   expect(await running).toContain('The agent runs in this terminal')
 })
@@ -161,7 +159,7 @@ ${programOf('systemctl', SYSTEMCTL)}${programOf('journalctl', JOURNALCTL)}${prog
     const { status, startedAt } = await api.getSession({ params: { id } })
     return `${status} ${startedAt ?? ''}`
   }
-  await expect.poll(session, { timeout: 60_000 }).toMatch(/^RUNNING/)
+  await expect.poll(session).toMatch(/^RUNNING/)
   const before = await session()
   /** Makes the program in use one of another version. */
   const age = () =>
@@ -173,14 +171,14 @@ systemctl restart berth-agent`)
 
   await root.shell('touch /run/broken')
   await age()
-  await expect.poll(async () => (await update()).why, { timeout: 120_000 }).toBe('The agent ended: No key.')
+  await expect.poll(async () => (await update()).why).toBe('The agent ended: No key.')
   expect(await inUse()).toBe('0.0.9-old')
   await connected()
   expect(await session()).toBe(before)
 
   await root.shell('rm /run/broken')
   await api.updateAgentProgram({ params: { id: agent.id } })
-  await expect.poll(async () => (await update()).state, { timeout: 120_000 }).toBe('current')
+  await expect.poll(async () => (await update()).state).toBe('current')
   expect(await inUse()).toBe(name)
   await connected()
   expect(await session()).toBe(before)
@@ -188,14 +186,14 @@ systemctl restart berth-agent`)
   // The host leaves, and with it the session.
   await api.removeAgent({ params: { id: agent.id }, body: { sessions: 'end' } })
   const left = async () => (await api.getAgent({ params: { id: agent.id } })).removal?.step
-  await expect.poll(left, { timeout: 60_000 }).toBe('removed')
+  await expect.poll(left).toBe('removed')
   expect(await session()).toMatch(/^TERMINATED/)
   const removed = () => root.shell('cat /run/berth-agent-leave.log')
-  await expect.poll(removed, { timeout: 60_000 }).toContain('Berth was removed from this computer')
+  await expect.poll(removed).toContain('Berth was removed from this computer')
   const places = `/opt/berth /etc/berth /etc/systemd/system/berth-agent.service ${root.data}/agent`
   expect(await root.shell(`ls -d ${places} 2>/dev/null || true`)).toBe('')
   expect(await leftoversOf(managerId)).toEqual({ containers: [], networks: [], volumes: [] })
-}, 300_000)
+})
 
 test.each([
   ['another processor', "s/^machine=.*/machine='pdp11'/", 'has an agent for pdp11 only'],

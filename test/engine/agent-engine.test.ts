@@ -28,7 +28,7 @@ beforeAll(async () => {
   // Runs in this test's network, where the manager is: no container is dialled here.
   agent = await spawnAgent(home, { BERTH_JOIN: manager.join(), DOCKER_HOST: engine.host })
   await agent.firstLine
-}, 120_000)
+})
 
 afterAll(async () => {
   await agent[Symbol.asyncDispose]()
@@ -40,7 +40,7 @@ afterAll(async () => {
 const reachable = () => manager.report?.engine.reachable
 /** Whether a process exists; a zombie does, until its parent has noticed. */
 const isThere = (pid: number) => existsSync(`/proc/${pid}`)
-const within = { timeout: 30_000 }
+const within = { timeout: 120_000 }
 
 test('kill -9 of the engine ends no session, and the agent finds the sessions afterwards', async () => {
   await expect.poll(reachable, within).toBe(true)

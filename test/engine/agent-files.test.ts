@@ -18,8 +18,8 @@ beforeAll(async () => {
   home = stack.use(await createAgentHome())
   const agent = stack.use(await spawnAgent(home, { BERTH_MANAGER_URL: manager.url, BERTH_JOIN: manager.join() }))
   await agent.firstLine
-}, 60_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 const create = (spec = aKernelSpec()) => manager.request('create_kernel', { spec, startWithinMs: 60_000 })
 const destroy = (kernelId: KernelId) => manager.request('destroy_kernel', { kernelId, graceMs: 0 })

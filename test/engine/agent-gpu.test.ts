@@ -92,9 +92,7 @@ test('a GPU that the manager shares is probed, and counts as guarded if the driv
     [T4, 'cuda.shares', 'shared', 'guarded', null],
     [MIG, 'cuda.device', 'mig', 'mig', null],
   ])
-  await expect
-    .poll(() => manager.report?.devices[0]?.isolationReason, { timeout: 15_000 })
-    .toMatch(/nvidia-smi memory-limits|cgroups v2/)
+  await expect.poll(() => manager.report?.devices[0]?.isolationReason).toMatch(/nvidia-smi memory-limits|cgroups v2/)
   await manager.request('set_device_modes', { modes: { [T4]: 'whole' } })
   await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
 })
@@ -104,14 +102,14 @@ const start = (spec = onT4()) => manager.request('create_kernel', { spec, startW
 
 test('a lost GPU becomes a problem, and the other one does not', async () => {
   await says(LOST)
-  await expect.poll(devices, { timeout: 25_000 }).toEqual(
+  await expect.poll(devices).toEqual(
     expect.arrayContaining([
       [T4, 'cuda.device', 'whole', 'whole', expect.stringContaining('GPU is lost')],
       [MIG, 'cuda.device', 'mig', 'mig', null],
     ]),
   )
   await says(HEALTHY)
-  await expect.poll(() => devices()?.every(device => device[4] === null), { timeout: 25_000 }).toBe(true)
+  await expect.poll(() => devices()?.every(device => device[4] === null)).toBe(true)
 })
 
 test('an engine that starts nothing with a GPU is a problem of that GPU, and nothing of the session is left', async () => {
@@ -124,7 +122,7 @@ test('an engine that starts nothing with a GPU is a problem of that GPU, and not
 test('GPUs that the engine cannot hand out are problems, and are handed out by no start', async () => {
   await rm(hook)
   const problem = expect.stringContaining('The engine cannot hand out GPUs') as string
-  await expect.poll(() => devices()?.map(device => device[4]), { timeout: 25_000 }).toEqual([problem, problem])
+  await expect.poll(() => devices()?.map(device => device[4])).toEqual([problem, problem])
   await expect(start()).rejects.toMatchObject({
     code: 'kernel_create_failed',
     detail: { cause: 'engine_without_gpus' },
@@ -207,7 +205,7 @@ describe('by CDI', () => {
       })
     const device = { utilization: 37, memBytes: 2 ** 30, totalBytes: 15_360 * 2 ** 20 }
     await expect
-      .poll(last, { timeout: 30_000 })
+      .poll(last)
       .toEqual([
         [{ uuid: T4, utilization: 30, memBytes: 300 * 2 ** 20, device }],
         [{ uuid: T4, utilization: 7, memBytes: 700 * 2 ** 20, device }],
@@ -231,7 +229,7 @@ describe('by CDI', () => {
     const [first, second] = [await pidOf(greedy), await pidOf(modest)]
     await writeFile(`${program}.apps`, `${T4}, ${first}, 9000\n${T4}, ${second}, 700\n${T4}, ${process.pid}, 5000\n`)
     await expect
-      .poll(() => manager.kernel(greedy.kernelId)?.state, { timeout: 20_000 })
+      .poll(() => manager.kernel(greedy.kernelId)?.state)
       .toMatchObject({
         state: 'exited',
         stopped: {
@@ -254,7 +252,7 @@ describe('by CDI', () => {
   test('a GPU that the engine does not list any more is a problem of that GPU', async () => {
     await engineKnows([T4, T4])
     const problem = expect.stringContaining('this GPU') as string
-    await expect.poll(() => devices()?.map(device => device[4]), { timeout: 25_000 }).toEqual([null, problem])
+    await expect.poll(() => devices()?.map(device => device[4])).toEqual([null, problem])
   })
 
   test('a file of CDI that names what is not there is a problem of its GPU until it is made again', async () => {
@@ -264,7 +262,7 @@ describe('by CDI', () => {
     await expect(start()).rejects.toMatchObject({ detail: because('host_gpu_failed') })
     await expect.poll(() => devices()?.[0]?.[4]).toContain('Docker starts no container with this GPU')
     await engineKnows([T4, T4])
-    await expect.poll(() => devices()?.[0]?.[4], { timeout: 25_000 }).toBeNull()
+    await expect.poll(() => devices()?.[0]?.[4]).toBeNull()
     await expect.poll(() => looksInside()).toEqual([`nvidia.com/gpu=${T4}`, 'nvidia0', 'NVIDIA_VISIBLE_DEVICES=void'])
   })
 

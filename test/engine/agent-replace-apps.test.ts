@@ -46,7 +46,7 @@ test('SSH and a running app keep working after the data directory of the agent w
   const lost = stack.use(await createAgentHome())
   const first = await start(lost, { BERTH_JOIN: await joinString() })
   const agentId = AgentId.parse((await first.firstLine).agentId)
-  await expect.poll(() => launchable(image), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => launchable(image)).toBe(true)
   const { id } = await cluster.launch({ image, resources: { cpu: '0.1', mem: '64m' } })
   await cluster.reach(id, 'RUNNING')
   const grant = (name: string) => api.createGrant({ params: { id, app: name } })
@@ -60,7 +60,7 @@ test('SSH and a running app keep working after the data directory of the agent w
   const fresh = { ...lost, data: stack.use(await temporaryDirectory()).path }
   const second = await start(fresh, { BERTH_JOIN: await joinString(agentId), BERTH_AGENT_REPLACE: '1' })
   expect(await second.firstLine).toEqual({ ready: 'agent', agentId })
-  await expect.poll(async () => (await api.getSession({ params: { id } })).reachable, { timeout: 20_000 }).toBe(true)
+  await expect.poll(async () => (await api.getSession({ params: { id } })).reachable).toBe(true)
   expect((await grant('web')).inject).toEqual(inject)
   // Concurrently, like `berth ssh` requests them.
   const [renewed] = await Promise.all([api.getSshAccess({ params: { id } }), grant('sshd')])
@@ -78,10 +78,10 @@ test('SSH and a running app keep working after the data directory of the agent w
   await second.exited
   const third = await start(fresh, {})
   expect(await third.firstLine).toEqual({ ready: 'agent', agentId })
-  await expect.poll(async () => (await api.getSession({ params: { id } })).reachable, { timeout: 20_000 }).toBe(true)
+  await expect.poll(async () => (await api.getSession({ params: { id } })).reachable).toBe(true)
   await grant('sshd')
   expect(await api.getSshAccess({ params: { id } })).toEqual(renewed)
   expect(await sshExec(target, 'echo again')).toBe('again\n')
   await api.deleteSession({ params: { id } })
   await cluster.reach(id, 'TERMINATED')
-}, 180_000)
+})

@@ -162,7 +162,7 @@ describe('a session', () => {
     })
     const ends = aKernelSpec({ startupCommand: 'echo last words; exit 3' })
     await Promise.all([create(oom), create(ends)])
-    const exited = (kernelId: string) => expect.poll(() => manager.kernel(kernelId)?.state, { timeout: 20_000 })
+    const exited = (kernelId: string) => expect.poll(() => manager.kernel(kernelId)?.state)
     await exited(ends.kernelId).toMatchObject({
       state: 'exited',
       exitCode: 3,
@@ -337,10 +337,10 @@ describe('a session that cannot start', () => {
     create(aKernelSpec(), withinMs).catch(() => undefined)
     manager.refuse('unavailable')
     manager.hangUp()
-    await expect.poll(async () => (await leftovers()).containers, { timeout: 20_000 }).toBe(2)
-    await expect.poll(leftovers, { timeout: 20_000 }).toEqual({ containers: 1, networks: 1, volumes: 1, control: 1 })
+    await expect.poll(async () => (await leftovers()).containers).toBe(2)
+    await expect.poll(leftovers).toEqual({ containers: 1, networks: 1, volumes: 1, control: 1 })
     manager.refuse(undefined)
-    await expect.poll(() => manager.connected, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => manager.connected).toBe(true)
     await expect.poll(() => manager.report?.kernels).toMatchObject([{ kernelId: heard.kernelId }])
   })
 

@@ -15,8 +15,8 @@ let owner: BerthUser
 beforeAll(async () => {
   berth = stack.use(await startBerth())
   owner = await berth.user('owner@example.org')
-}, 120_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 async function programOf(language: string): Promise<string> {
   const page = await readFile(join(root, 'docs/api.md'), 'utf8')

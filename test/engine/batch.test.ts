@@ -88,10 +88,10 @@ describe('a batch session', () => {
       ),
     )
     expect(made.idleTimeoutSeconds).toBeNull()
-    await expect.poll(async () => (await get(made)).status, { timeout: 30_000 }).toBe('RUNNING')
+    await expect.poll(async () => (await get(made)).status).toBe('RUNNING')
     const { code } = await berth.cli('ssh', 'inside', '--', 'echo by hand > ~/next && mv ~/next ~/go')
     expect(code).toBe(0)
-    await expect.poll(async () => (await get(made)).result, { timeout: 30_000 }).toBe('success')
+    await expect.poll(async () => (await get(made)).result).toBe('success')
     expect(await logs(made.id)).toBe('by hand\n')
   })
 
@@ -116,7 +116,7 @@ describe('a batch session', () => {
         [ ! -e ~/saved ] || { kill -0 $other && echo alive > ~/other; }
       done`
     const made = sessionOf(await create('polite', '--batch', '--interruptible', '--command', script))
-    await expect.poll(async () => (await get(made)).status, { timeout: 30_000 }).toBe('RUNNING')
+    await expect.poll(async () => (await get(made)).status).toBe('RUNNING')
     const container = docker.getContainer((await get(made)).kernels[0]?.containerId ?? '')
     // A terminal like that of a person; it ends with the session.
     const { User } = (await container.inspect()).Config
@@ -126,15 +126,15 @@ describe('a batch session', () => {
     const free = Number(agent?.capacity.cpu) - Number(agent?.occupied.cpu)
     const more = ['--cpu', String(free + 0.25), '--priority', '5', '--batch', '--command', 'sleep 2']
     const urgent = sessionOf(await create('urgent', ...more))
-    await expect.poll(async () => (await get(made)).interruptAt, { timeout: 30_000 }).not.toBeNull()
+    await expect.poll(async () => (await get(made)).interruptAt).not.toBeNull()
     const { interruptAt } = await get(made)
-    await expect.poll(async () => (await get(urgent)).result, { timeout: 60_000 }).toBe('success')
-    await expect.poll(async () => (await get(made)).result, { timeout: 60_000 }).toBe('success')
+    await expect.poll(async () => (await get(urgent)).result).toBe('success')
+    await expect.poll(async () => (await get(made)).result).toBe('success')
     expect(await textOf(made)).toMatch(/^continued with step \d+, warned of (\S+), other alive\n$/)
     expect(await textOf(made)).toContain(interruptAt)
     expect(await get(made)).toMatchObject({ id: made.id, interruptions: 1 })
     expect(await terminal).toContain(`makes room for one of higher priority at ${interruptAt?.slice(11, 19)} UTC`)
-  }, 180_000)
+  })
 
   test('a batch session needs a command', async () => {
     const refused = await create('nothing', '--batch')
@@ -148,7 +148,7 @@ test('an interactive session continues after its start-up command, also if that 
   expect(made.code).toBe(0)
   const session = sessionOf(made)
   expect(session.result).toBeNull()
-  await expect.poll(() => textOf(session), { timeout: 20_000 }).toContain('exit code 7')
+  await expect.poll(() => textOf(session)).toContain('exit code 7')
   expect((await berth.cli('ssh', 'stays', '--', 'cat ~/ready')).stdout).toBe('prepared\n')
   expect((await show('stays')).status).toBe('RUNNING')
   expect((await berth.cli('session', 'rm', 'stays', '--wait')).code).toBe(0)
@@ -198,17 +198,13 @@ describe('the program of an image', () => {
   const launch = (image: string, ...flags: string[]) =>
     berth.cli('session', 'create', '--image', image, '--cpu', '0.5', '--mem', '256m', '--json', '--wait', ...flags)
   const whenListed = (image: string) =>
-    expect
-      .poll(async () => (await api.listImages()).items.map(({ reference }) => reference), { timeout: 60_000 })
-      .toContain(image)
+    expect.poll(async () => (await api.listImages()).items.map(({ reference }) => reference)).toContain(image)
 
   test('the program runs in its directory, as the user of the session, with its output in the log; the session stays open', async () => {
     await whenListed(SERVER)
     const session = sessionOf(await launch(SERVER, '--name', 'program', '--image-command'))
     expect(session).toMatchObject({ runImageCommand: true, startupCommand: null, status: 'RUNNING' })
-    await expect
-      .poll(() => textOf(session), { timeout: 20_000 })
-      .toBe('in /srv with sh -c echo ready; exec sleep 600\nready\n')
+    await expect.poll(() => textOf(session)).toBe('in /srv with sh -c echo ready; exec sleep 600\nready\n')
     const { stdout } = await berth.cli('ssh', 'program', '--', 'ps -o user,args | grep "[s]leep 600"')
     expect(stdout).toMatch(/^work\s+sleep 600$/m)
     expect((await berth.cli('session', 'rm', 'program', '--wait')).code).toBe(0)

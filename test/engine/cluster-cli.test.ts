@@ -43,11 +43,11 @@ test('kernels of a batch session reach each other by name, and the next session 
   const shown = (await berth.cli('session', 'show', 'next')).stdout
   if (shown.includes('PENDING')) expect(shown).toMatch(/starts +unknown/)
   const ended = async (name: string) => (await ask<Session>('session', 'show', name)).status
-  await expect.poll(() => ended('pair'), { timeout: 60_000, interval: 500 }).toBe('TERMINATED')
+  await expect.poll(() => ended('pair'), { interval: 500 }).toBe('TERMINATED')
   expect((await berth.cli('session', 'logs', 'pair')).stdout).toContain('heard sub1')
   expect((await berth.cli('session', 'logs', 'pair', '--kernel', 'sub1')).stdout).toContain('serving')
   expect((await berth.cli('session', 'show', 'pair')).stdout).toMatch(/kernels +main1 TERMINATED \(exit code 0\), sub1/)
-  await expect.poll(() => ended('next'), { timeout: 60_000, interval: 500 }).toBe('TERMINATED')
+  await expect.poll(() => ended('next'), { interval: 500 }).toBe('TERMINATED')
 })
 
 test('the priority of a session that does not wait is refused, and stays', async () => {

@@ -29,8 +29,8 @@ beforeAll(async () => {
   if (reply.status !== 201) throw new Error(reply.text)
   expect(reply.json).toMatchObject({ status: 'RUNNING', created: true })
   id = reply.json?.sessionId as SessionId
-}, 180_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 interface Answer {
   readonly status: string

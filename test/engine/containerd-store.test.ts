@@ -39,8 +39,8 @@ beforeAll(async () => {
   await pushImage()
   home = stack.use(await createAgentHome())
   await startAgent({ BERTH_JOIN: (await manager.manager.createJoinToken()).join })
-}, 120_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 beforeEach(({ skip }) => skip(!hasStore, 'this dockerd cannot keep images in the store of containerd'))
 
 /** Removes the images that a dry run lists. */
@@ -72,18 +72,18 @@ async function pushImage(): Promise<void> {
 async function launch(image: string): Promise<SessionId> {
   const { items } = await api.createSession({ body: { image, resources: { cpu: '0.1', mem: '64m' } } })
   const id = items[0]?.id as SessionId
-  await expect.poll(() => statusOf(id), { timeout: 60_000 }).toBe('RUNNING')
+  await expect.poll(() => statusOf(id)).toBe('RUNNING')
   return id
 }
 const show = (id: SessionId) => api.getSession({ params: { id } })
 const statusOf = async (id: SessionId) => (await show(id)).status
 async function end(id: SessionId): Promise<void> {
   await api.deleteSession({ params: { id } })
-  await expect.poll(() => statusOf(id), { timeout: 30_000 }).toBe('TERMINATED')
+  await expect.poll(() => statusOf(id)).toBe('TERMINATED')
 }
 async function ended({ id }: Pick<Task, 'id'>): Promise<Task> {
   const get = () => api.getTask({ params: { id } })
-  await expect.poll(async () => (await get()).status, { timeout: 60_000 }).not.toBe('running')
+  await expect.poll(async () => (await get()).status).not.toBe('running')
   return get()
 }
 const onAgents = async (name: string) =>
@@ -103,7 +103,7 @@ test('a session of a loaded image has a terminal, figures and scratch, and outli
   agent.kill('SIGKILL')
   await agent.exited
   await startAgent()
-  await expect.poll(async () => (await show(id)).reachable, { timeout: 20_000 }).toBe(true)
+  await expect.poll(async () => (await show(id)).reachable).toBe(true)
   expect((await show(id)).kernels[0]).toMatchObject({ containerId: container, status: 'RUNNING' })
   await inTerminal(at, id, 'echo "$(cat /home/work/file) again"', /kept again/)
   expect((await api.removeImage({ body: { reference: BUSYBOX_IMAGE } })).items[0]?.kept).toHaveLength(1)

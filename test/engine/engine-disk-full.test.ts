@@ -24,8 +24,8 @@ beforeAll(async () => {
   engine = stack.use(await startEngine())
   vi.unstubAllEnvs()
   await engine.load(TINY_IMAGE)
-}, 120_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 test('a container that cannot be made on a full disk is a fault of the host, until there is room', async () => {
   const client = createEngineClient(engine.host)
@@ -45,4 +45,4 @@ test('a container that cannot be made on a full disk is a fault of the host, unt
   await disk.check()
   expect(disk.problem).toBeNull()
   await create()
-}, 60_000)
+})

@@ -30,8 +30,8 @@ beforeAll(async () => {
   await inHost('ip', 'addr', 'add', '169.254.169.254/32', 'dev', 'lo')
   const listen = ['httpd', '-p', '80', '-h', '/etc']
   await engine.docker('run', '-d', '--network', 'host', BUSYBOX_IMAGE, ...listen, '-f')
-}, 120_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 const inHost = (...words: string[]) => run('env', [...engine.prefix, ...words])
 const fromSession = (address: string) =>

@@ -33,8 +33,8 @@ beforeAll(async () => {
   firewall = stack.use(
     startFirewall({ range, deny: [], checkRange: () => Promise.resolve(), iptables, log, onChange() {} }),
   )
-}, 60_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 beforeEach(() => firewall.apply())
 
 async function startSession(base: number): Promise<string> {

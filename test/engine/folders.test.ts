@@ -12,7 +12,7 @@ const IMAGE = 'berth/python:3.13'
 let berth: Berth
 beforeAll(async () => {
   berth = await startBerth()
-}, 120_000)
+})
 afterAll(() => berth[Symbol.asyncDispose]())
 
 async function launch(name: string, ...folders: string[]): Promise<Session> {
@@ -159,9 +159,7 @@ test('a session starts with the dotfiles and the start-up script of its owner, a
     const { items } = await api.createSession({ body: { name: 'prepared', image: IMAGE, resources } })
     const id = items[0]?.id
     if (id === undefined) throw new Error('no session')
-    await expect
-      .poll(async () => (await api.getSession({ params: { id } })).status, { timeout: 30_000 })
-      .toBe('RUNNING')
+    await expect.poll(async () => (await api.getSession({ params: { id } })).status).toBe('RUNNING')
     const session = await api.getSession({ params: { id } })
     expect(await inSession(session, 'cat ~/.bashrc; stat -c "%a %U" ~/.secrets ~/.secrets/token')).toBe(
       'export FROM_DOTFILE=yes\n755 work\n600 work',

@@ -92,7 +92,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
     await fake.behave('container')
     const stop = new AbortController()
     const probing = probe(IMAGE, stop)
-    await vi.waitFor(() => docker.getContainer(probeName(UUID)).inspect(), 30_000)
+    await vi.waitFor(() => docker.getContainer(probeName(UUID)).inspect(), 120_000)
     stop.abort()
     expect((await probing).isolation).toBe('accounted')
   })

@@ -20,7 +20,7 @@ const stack = new AsyncDisposableStack()
 /** The image's `/sbin` is a file, so that no init can be mounted there. */
 const UNFIT_IMAGE = `berth-test/unfit:${process.pid}`
 /** Agents check faults every 15 s, and networks every 30 s. */
-const within = { timeout: 60_000 }
+const within = { timeout: 120_000 }
 
 let directory: string
 let engine: Engine
@@ -48,8 +48,8 @@ beforeAll(async () => {
   expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
   // The toolbox is there before anything breaks.
   await start()
-}, 120_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 /** Directory of the agent, on a disk of its own. */
 let control: string

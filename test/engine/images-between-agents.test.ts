@@ -18,8 +18,8 @@ beforeAll(async () => {
   const [first, second, third] = lab.hosts
   if (!first || !second || !third) throw new Error('no hosts')
   ;[one, two, three] = [first, second, third]
-}, 120_000)
-afterAll(() => lab[Symbol.asyncDispose](), 60_000)
+})
+afterAll(() => lab[Symbol.asyncDispose]())
 
 const idOn = ({ engine }: LabHost, reference: string) =>
   engine.docker('image', 'inspect', '--format', '{{.Id}}', reference).catch(() => undefined)
@@ -29,7 +29,7 @@ const filesIn = ({ engine }: LabHost, reference: string) =>
 const holders = (reference: string) => holdersOf(api, reference)
 
 const ended = async ({ id }: Task) => {
-  await expect.poll(async () => (await api.getTask({ params: { id } })).status, { timeout: 60_000 }).not.toBe('running')
+  await expect.poll(async () => (await api.getTask({ params: { id } })).status).not.toBe('running')
   return api.getTask({ params: { id } })
 }
 
@@ -59,7 +59,7 @@ test('a session starts on a host that lacks its image, with the leave of the set
     const show = () => api.getSession({ params: { id } })
     await expect.poll(async () => (await show()).reason.code).toBe('image_nowhere')
     await api.updateSettings({ body: { imageTransfers: 'local' } })
-    await expect.poll(async () => (await show()).status, { timeout: 60_000 }).toBe('RUNNING')
+    await expect.poll(async () => (await show()).status).toBe('RUNNING')
     expect((await show()).kernels[0]?.agentName).not.toBe('lab-one')
     await api.deleteSession({ params: { id } })
   } finally {
@@ -98,7 +98,7 @@ test('a taker that is killed in the middle fails with words, goes on with what h
   expect(await idOn(three, reference)).toBe(await idOn(one, reference))
   expect(await filesIn(three, reference)).toBe(await filesIn(one, reference))
   expect(await readdir(taken)).toEqual([])
-}, 120_000)
+})
 
 test('a giver that is killed in the middle is replaced by another host, and layers that have arrived are kept', async () => {
   const reference = 'lab/large:1'

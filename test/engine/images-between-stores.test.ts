@@ -17,15 +17,15 @@ beforeAll(async () => {
   lab = await startLab({ hosts, engines: { classic: {}, 'new-one': CONTAINERD, 'new-two': CONTAINERD } })
   ;({ api } = lab)
   hasStore = (await lab.hosts[1]?.engine.hasContainerdStore()) ?? false
-}, 120_000)
-afterAll(() => lab[Symbol.asyncDispose](), 60_000)
+})
+afterAll(() => lab[Symbol.asyncDispose]())
 beforeEach(({ skip }) => skip(!hasStore, 'this dockerd cannot keep images in the store of containerd'))
 
 /** Copies an image to all hosts. @returns how it ended on each, by its name: the code of the failure, or `done` */
 async function copy(reference: string): Promise<Readonly<Record<string, string>>> {
   const { id }: Task = await api.pullImage({ body: { reference, from: 'agents' } })
   const now = () => api.getTask({ params: { id } })
-  await expect.poll(async () => (await now()).status, { timeout: 60_000 }).not.toBe('running')
+  await expect.poll(async () => (await now()).status).not.toBe('running')
   const { pull } = await now()
   return Object.fromEntries((pull ?? []).map(({ agentName, status, error }) => [agentName, error?.message ?? status]))
 }

@@ -92,7 +92,7 @@ async function pushImage(): Promise<void> {
 
 async function ended({ id }: Pick<Task, 'id'>): Promise<Task> {
   const get = () => api.getTask({ params: { id } })
-  await expect.poll(async () => (await get()).status, { timeout: 60_000 }).not.toBe('running')
+  await expect.poll(async () => (await get()).status).not.toBe('running')
   return get()
 }
 
@@ -101,7 +101,7 @@ const ownNames = async (client: ApiClient) => sessionImagePrefix((await client.m
 
 async function running(session: Session | undefined): Promise<Session> {
   const params = { id: session?.id ?? ('' as SessionId) }
-  await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 60_000 }).toBe('RUNNING')
+  await expect.poll(async () => (await api.getSession({ params })).status).toBe('RUNNING')
   return api.getSession({ params })
 }
 
@@ -152,7 +152,7 @@ test('an image of a registry with sign-in is launched, its services start as it 
 
   const params = { id: session.id }
   await api.deleteSession({ params })
-  await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 30_000 }).toBe('TERMINATED')
+  await expect.poll(async () => (await api.getSession({ params })).status).toBe('TERMINATED')
   const dry = (await api.cleanUpImages({ body: { dryRun: true } })).items[0]
   const [would] = dry?.images.filter(image => image.digest === Id) ?? []
   expect(would?.references).toEqual([reference])
@@ -199,7 +199,7 @@ test('a session gets the image that it was created for, although its name means 
   expect(await imageOnAgents()).toMatchObject({ digest: known?.digest, outdated: true })
   const params = { id: session.id }
   await api.deleteSession({ params })
-  await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 30_000 }).toBe('TERMINATED')
+  await expect.poll(async () => (await api.getSession({ params })).status).toBe('TERMINATED')
   // After an explicit pull the name means the newer image.
   expect((await ended(await api.pullImage({ body: { reference } }))).status).toBe('done')
   await expect.poll(imageOnAgents).toMatchObject({ title: 'newer', outdated: false })
@@ -228,11 +228,11 @@ test('an image of a session has what programs wrote and the settings of its imag
   const { privateKey } = await api.getSshAccess({ params })
   const containerId = session.kernels[0]?.containerId ?? ''
   const has = async (path: string) => (await docker.getContainer(containerId).infoArchive({ path })) !== undefined
-  await expect.poll(() => has('/srv/closed').catch(() => false), { timeout: 30_000 }).toBe(true)
+  await expect.poll(() => has('/srv/closed').catch(() => false)).toBe(true)
 
   await api.saveSession({ params, body: { reference: made, title: 'Box with a "tool"' } })
   const ended = async () => (await api.getSessionImage({ params })).task
-  await expect.poll(async () => (await ended())?.status, { timeout: 120_000 }).not.toBe('running')
+  await expect.poll(async () => (await ended())?.status).not.toBe('running')
   expect(await ended()).toMatchObject({ kind: 'save', status: 'done', target: made, error: null })
   try {
     const image = await docker.getImage(made).inspect()
@@ -265,9 +265,7 @@ test('an image of a session has what programs wrote and the settings of its imag
     const copy = await running((await api.createSession({ body: { image: made } })).items[0])
     expect(copy.apps.map(({ name }) => name)).toContain('web')
     await api.deleteSession({ params: { id: copy.id } })
-    await expect
-      .poll(async () => (await api.getSession({ params: { id: copy.id } })).status, { timeout: 30_000 })
-      .toBe('TERMINATED')
+    await expect.poll(async () => (await api.getSession({ params: { id: copy.id } })).status).toBe('TERMINATED')
   } finally {
     await api.deleteSession({ params })
     for (const name of [made, base])
@@ -301,7 +299,7 @@ test('a volume that an image declares below the home is a directory of the home,
     expect(volumes).toHaveLength(2)
     await api.deleteSession({ params })
     const left = async () => (await docker.listVolumes()).Volumes.map(({ Name }) => Name)
-    await expect.poll(left, { timeout: 30_000 }).not.toContain(volumes[0]?.Name)
+    await expect.poll(left).not.toContain(volumes[0]?.Name)
     expect(await readFile(join(home, 'kept/deep/more'), 'utf8')).toBe('more\n')
   } finally {
     await api.deleteSession({ params }).catch(() => undefined)
@@ -348,7 +346,7 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
     expect(manifest.status).toBe(200)
     const pushed = `${cr.name}/lab/${made}`
     const offered = async () => (await api.listImages()).items.find(one => one.reference === pushed)
-    await expect.poll(offered, { timeout: 60_000 }).toMatchObject({ pullable: true })
+    await expect.poll(offered).toMatchObject({ pullable: true })
 
     await api.updateRegistry({ params: { name: cr.name }, body: { password: 'not-the-password' } })
     const refused = `${own}refused:${id}`
@@ -388,7 +386,7 @@ test('a push is cancelled while the registry does not answer: the image stays wh
     cr.pause()
     const task = await begin(reference)
     const state = async () => (await api.getTask({ params: { id: task.id } })).pull?.[0]?.status
-    await expect.poll(state, { timeout: 60_000 }).toBe('pushing')
+    await expect.poll(state).toBe('pushing')
     return task
   }
   const isThere = (name: string) =>
@@ -442,13 +440,13 @@ test('an image is built on an agent from a recipe, with its log; a failed step s
 
     const slow = await build('RUN echo waiting && sleep 600')
     const logOf = async ({ id }: Task) => (await api.getTask({ params: { id } })).log
-    await expect.poll(() => logOf(slow), { timeout: 30_000 }).toContain('waiting\n')
+    await expect.poll(() => logOf(slow)).toContain('waiting\n')
     await api.cancelTask({ params: { id: slow.id } })
     expect(await ended(slow)).toMatchObject({ status: 'cancelled' })
     // The engine removes the container of the step.
     const left = async () =>
       (await docker.listContainers()).filter(({ Command }) => Command.includes('sleep 600')).length
-    await expect.poll(left, { timeout: 20_000 }).toBe(0)
+    await expect.poll(left).toBe(0)
 
     const task = await ended(await build('LABEL berth.image.title="Built here"', 'RUN echo from-the-recipe > /made'))
     expect(task).toMatchObject({ kind: 'build', status: 'done', target: reference, error: null })

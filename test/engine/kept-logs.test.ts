@@ -40,7 +40,7 @@ async function ended(lines: number) {
   const spec = aKernelSpec({ kind: 'batch', startupCommand: padded })
   await manager.request('create_kernel', { spec, startWithinMs: 60_000 })
   const state = () => manager.kernel(spec.kernelId)?.state.state
-  await expect.poll(state, { timeout: 60_000 }).toBe('exited')
+  await expect.poll(state).toBe('exited')
   return spec
 }
 
@@ -63,7 +63,7 @@ test('the log of an ended session is kept whole, also across an end of the agent
   await agent[Symbol.asyncDispose]()
   agent = await spawnAgent(home, LIMITS)
   expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
-  await expect.poll(() => manager.kernel(kernelId)?.state.state, { timeout: 30_000 }).toBe('exited')
+  await expect.poll(() => manager.kernel(kernelId)?.state.state).toBe('exited')
   const { logTail, exitCode } = await manager.request('destroy_kernel', { kernelId, graceMs: 0 })
   expect([exitCode, logTail.startsWith(`${LOG_CUT}\n`)]).toEqual([0, true])
   const { lines, isCut } = await wholeLog(kernelId)

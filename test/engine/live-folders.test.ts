@@ -34,8 +34,8 @@ beforeAll(async () => {
   agent = await spawnAgent(home, { ...environment(), BERTH_JOIN: manager.join() })
   stack.defer(() => agent[Symbol.asyncDispose]())
   await agent.firstLine
-}, 60_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 let made = 0
 /** A folder with one file in it. */
@@ -158,14 +158,14 @@ test('an agent that is killed finds its mounts again; files outlive session, hom
   expect(await mounted()).toBe(3)
   agent = await spawnAgent(home, environment())
   await agent.firstLine
-  await expect.poll(places, { timeout: 20_000 }).toEqual([])
+  await expect.poll(places).toEqual([])
   expect(await mounted()).toBe(0)
   // The home of the session goes too, with a retention of zero, at the next look.
   agent.kill('SIGKILL')
   await agent.exited
   agent = await spawnAgent(home, environment())
   await agent.firstLine
-  await expect.poll(() => readdir(join(home.data, 'agent/scratch')), { timeout: 20_000 }).toEqual([])
+  await expect.poll(() => readdir(join(home.data, 'agent/scratch'))).toEqual([])
   await isWhole(data)
   await isWhole(more)
 })

@@ -28,16 +28,14 @@ beforeAll(async () => {
   const { join } = await a.createJoinToken()
   agent = stack.use(await spawnAgent(home, { BERTH_JOIN: join, DOCKER_HOST: engine.host }, engine.prefix))
   expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
-}, 120_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 async function launchAt(api: ApiClient): Promise<SessionId> {
   const resources = { cpu: '0.1', mem: '64m' }
   const { items } = await api.createSession({ body: { image: BUSYBOX_IMAGE, resources } })
   const { id } = items[0] as Session
-  await expect
-    .poll(async () => (await api.getSession({ params: { id } })).status, { timeout: 30_000, interval: 50 })
-    .toBe('RUNNING')
+  await expect.poll(async () => (await api.getSession({ params: { id } })).status, { interval: 50 }).toBe('RUNNING')
   return id
 }
 
@@ -48,9 +46,7 @@ test('a manager that an agent cannot dial launches and stops sessions, shows fig
   await expect.poll(async () => (await api.getSession({ params: { id } })).stats?.memBytes).toBeGreaterThan(0)
   expect(await api.getSessionLogs({ params: { id }, query: {} })).toMatchObject({ truncated: false })
   await api.deleteSession({ params: { id } })
-  await expect
-    .poll(async () => (await api.getSession({ params: { id } })).status, { timeout: 30_000 })
-    .toBe('TERMINATED')
+  await expect.poll(async () => (await api.getSession({ params: { id } })).status).toBe('TERMINATED')
 })
 
 test('the lists of managers and agents show which of them cannot be dialled', async () => {
@@ -92,9 +88,9 @@ test('a manager that is reached through a killed one is reached again once that 
   const isReachable = async () => (await api.getSession({ params: { id } })).reachable
   const port = portOf(a)
   await a.kill('SIGKILL')
-  await expect.poll(isReachable, { timeout: 20_000 }).toBe(false)
+  await expect.poll(isReachable).toBe(false)
   a = await managers.spawn({ BERTH_PORT: String(port) })
-  await expect.poll(isReachable, { timeout: 30_000 }).toBe(true)
+  await expect.poll(isReachable).toBe(true)
   await inTerminal({ url: b.url, token }, id, 'echo "six $((2*3))"', /six 6/)
   expect((await api.getSession({ params: { id } })).status).toBe('RUNNING')
 })
@@ -104,9 +100,9 @@ test('an agent connects directly to a manager that it can dial again, and its se
   const id = await launchAt(api)
   const viaOfB = async () => (await api.listManagers()).items.find(({ url }) => url === b.url)?.agentsVia
   // After the kill of the manager in between, the agent may pause for 10 s, and then wait as long for an answer.
-  await expect.poll(viaOfB, { timeout: 30_000 }).toBe(1)
+  await expect.poll(viaOfB).toBe(1)
   stack.use(await engine.window(portOf(b)))
-  await expect.poll(viaOfB, { timeout: 60_000, interval: 500 }).toBe(0)
+  await expect.poll(viaOfB, { interval: 500 }).toBe(0)
   await inTerminal({ url: b.url, token }, id, 'echo "six $((2*3))"', /six 6/)
   await a.kill('SIGKILL')
   await inTerminal({ url: b.url, token }, id, 'echo "seven $((3+4))"', /seven 7/)

@@ -22,12 +22,12 @@ beforeAll(async () => {
   ;({ api, hosts } = lab)
   for (const { name, agent } of hosts) agents.set(name, agent)
   await api.updateResourceGroup({ params: { name: 'default' }, body: { options: { spreadClusters: true } } })
-}, 120_000)
-afterAll(() => lab[Symbol.asyncDispose](), 60_000)
+})
+afterAll(() => lab[Symbol.asyncDispose]())
 
 const show = (id: Session['id']) => api.getSession({ params: { id } })
 const ends = (id: Session['id']) =>
-  expect.poll(async () => (await show(id)).status, { timeout: 60_000, interval: 200 }).toBe('TERMINATED')
+  expect.poll(async () => (await show(id)).status, { interval: 200 }).toBe('TERMINATED')
 
 interface Place {
   readonly role: string
@@ -51,9 +51,7 @@ async function launch(): Promise<{ id: Session['id']; places: readonly [Place, P
   const id = items[0]?.id
   if (!id) throw new Error('no session')
   const pick = ({ status, reason }: Session) => ({ status, why: reason.message })
-  await expect
-    .poll(async () => pick(await show(id)), { timeout: 60_000, interval: 200 })
-    .toMatchObject({ status: 'RUNNING' })
+  await expect.poll(async () => pick(await show(id)), { interval: 200 }).toMatchObject({ status: 'RUNNING' })
   const places = await Promise.all(
     (await show(id)).kernels.map(async ({ id: kernel, role, agentId }) => {
       const host = hosts.find(one => one.agentId === agentId)
@@ -68,7 +66,7 @@ async function launch(): Promise<{ id: Session['id']; places: readonly [Place, P
   const [main, sub] = places
   if (!main || !sub) throw new Error('no containers')
   expect(new Set(places.map(place => place.host)).size).toBe(3)
-  await expect.poll(() => ask(main, 'sub1'), { timeout: 30_000 }).toBe('I am sub1')
+  await expect.poll(() => ask(main, 'sub1')).toBe('I am sub1')
   return { id, places: [main, sub] }
 }
 
@@ -111,11 +109,11 @@ test('an agent that is killed and started again leaves a running session alone, 
   await api.deleteSession({ params: { id: other.id } })
   const [goes] = other.places.filter(place => place.host !== sub.host)
   // The hosts whose agents are there have ended their parts.
-  await expect.poll(async () => (goes ? remains(goes.host) : undefined), { timeout: 30_000 }).toEqual(ONE)
+  await expect.poll(async () => (goes ? remains(goes.host) : undefined)).toEqual(ONE)
   expect(await remains(sub.host)).toEqual({ links: 4, networks: 2, admitted: 2 })
   await restart(sub.host)
   await ends(other.id)
-  await expect.poll(() => remains(sub.host), { timeout: 30_000 }).toEqual(ONE)
+  await expect.poll(() => remains(sub.host)).toEqual(ONE)
   expect((await show(id)).status).toBe('RUNNING')
   expect(await ask(main, 'sub1')).toBe('I am sub1')
   await api.deleteSession({ params: { id } })
@@ -167,7 +165,7 @@ test('a host that loses its power ends the session, and nothing of its network i
   await sub.host.engine.start()
   await restart(sub.host)
   await ends(id)
-  for (const host of hosts) await expect.poll(() => remains(host), { timeout: 30_000 }).toEqual(NOTHING)
+  for (const host of hosts) await expect.poll(() => remains(host)).toEqual(NOTHING)
   // The hosts carry sessions again.
   const next = await launch()
   await api.deleteSession({ params: { id: next.id } })

@@ -29,8 +29,8 @@ beforeAll(async () => {
   await api.updateResourceGroup({ params: { name: 'default' }, body: { options: { spreadClusters: true } } })
   // The images are loaded in turn, because the disk is the bottleneck.
   for (const { engine } of hosts) await engine.load(MPI_IMAGE)
-}, 300_000)
-afterAll(() => lab[Symbol.asyncDispose](), 60_000)
+})
+afterAll(() => lab[Symbol.asyncDispose]())
 
 /** Makes the image with packages of the distribution, once: it stays on the engine, like the other images of tests. */
 async function makeImage(): Promise<void> {
@@ -80,7 +80,7 @@ test('mpirun starts its programs on three hosts, and they compute together', asy
   const params = { id: session.id }
   const pick = ({ status, reason }: Session) => ({ status, why: reason.message })
   await expect
-    .poll(async () => pick(await api.getSession({ params })), { timeout: 120_000, interval: 500 })
+    .poll(async () => pick(await api.getSession({ params })), { interval: 500 })
     .toMatchObject({ status: 'TERMINATED' })
   const { kernels } = await api.getSession({ params })
   const { text } = await api.getSessionLogs({ params, query: {} })

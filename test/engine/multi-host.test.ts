@@ -17,8 +17,8 @@ beforeAll(async () => {
   lab = await startLab({ hosts: ['gang-one', 'gang-two', 'gang-three'], isNetworked: true })
   ;({ api, hosts } = lab)
   await api.updateResourceGroup({ params: { name: 'default' }, body: { options: { spreadClusters: true } } })
-}, 120_000)
-afterAll(() => lab[Symbol.asyncDispose](), 60_000)
+})
+afterAll(() => lab[Symbol.asyncDispose]())
 
 const SERVE = `while true; do echo "I am $BERTH_CLUSTER_ROLE" | ${BUSYBOX} nc -l -p 4000; done`
 
@@ -40,9 +40,7 @@ async function launch(clusterSize: number): Promise<Session['id']> {
 }
 const show = (id: Session['id']) => api.getSession({ params: { id } })
 async function runs(id: Session['id']): Promise<Session> {
-  await expect
-    .poll(async () => pick(await show(id)), { timeout: 40_000, interval: 200 })
-    .toMatchObject({ status: 'RUNNING' })
+  await expect.poll(async () => pick(await show(id)), { interval: 200 }).toMatchObject({ status: 'RUNNING' })
   return show(id)
 }
 const pick = ({ status, reason }: Session) => ({ status, why: reason.message })
@@ -83,10 +81,10 @@ test('containers of one session on three hosts reach each other by name, and not
   expect(new Set(session.kernels.map(({ agentId }) => agentId)).size).toBe(3)
   const places = await placesOf(session)
   for (const from of places) {
-    for (const { role } of places) await expect.poll(() => ask(from, role), { timeout: 15_000 }).toBe(`I am ${role}`)
+    for (const { role } of places) await expect.poll(() => ask(from, role)).toBe(`I am ${role}`)
   }
   await api.deleteSession({ params: { id } })
-  await expect.poll(async () => (await show(id)).status, { timeout: 40_000 }).toBe('TERMINATED')
+  await expect.poll(async () => (await show(id)).status).toBe('TERMINATED')
   expect(await Promise.all(hosts.map(linksOn))).toEqual([0, 0, 0])
   expect(await Promise.all(hosts.map(networksOn))).toEqual([0, 0, 0])
 })
@@ -104,14 +102,14 @@ test('nobody else gets in: no other session, no foreign computer, no program tha
   const places = await placesOf(await runs(id))
   const [main, sub] = places
   if (!main || !sub) throw new Error('no containers')
-  await expect.poll(() => ask(main, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  await expect.poll(() => ask(main, 'sub1')).toBe('I am sub1')
   const { id: vni, kernels } = await networkOf(main)
   const target = kernels.find(({ role }) => role === 'sub1')
   if (!target) throw new Error('no sub1')
 
   const other = await launch(3)
   const others = await placesOf(await runs(other))
-  await expect.poll(() => ask(others[0] as Place, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  await expect.poll(() => ask(others[0] as Place, 'sub1')).toBe('I am sub1')
   for (const place of others) expect(await ask(place, target.address)).not.toContain('I am')
 
   await using stranger = await (lab.network as NonNullable<Lab['network']>).stranger()
@@ -151,7 +149,7 @@ test('nobody else gets in: no other session, no foreign computer, no program tha
   expect(links).toContain(link)
   await onHost('bridge', 'fdb', 'append', '00:00:00:00:00:00', 'dev', link, 'dst', stranger.address)
   await onHost('iptables', '-I', 'INPUT', '-p', 'udp', '--dport', '4790', '-s', stranger.address, '-j', 'ACCEPT')
-  await expect.poll(hears, { timeout: 15_000 }).toBe('I am sub1')
+  await expect.poll(hears).toBe('I am sub1')
 
   // Programs of a host may not send to the port of another host.
   const send = [
@@ -163,8 +161,7 @@ test('nobody else gets in: no other session, no foreign computer, no program tha
     code: 3,
   })
   await Promise.all([id, other].map(one => api.deleteSession({ params: { id: one } })))
-  for (const one of [id, other])
-    await expect.poll(async () => (await show(one)).status, { timeout: 40_000 }).toBe('TERMINATED')
+  for (const one of [id, other]) await expect.poll(async () => (await show(one)).status).toBe('TERMINATED')
 })
 
 test('it goes on while an engine is killed, and ends with a container that dies', async () => {
@@ -172,14 +169,14 @@ test('it goes on while an engine is killed, and ends with a container that dies'
   const places = await placesOf(await runs(id))
   const [main, sub, third] = places
   if (!main || !sub || !third) throw new Error('no containers')
-  await expect.poll(() => ask(main, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  await expect.poll(() => ask(main, 'sub1')).toBe('I am sub1')
   await sub.host.engine.kill()
   expect(await ask(main, 'sub1')).toBe('I am sub1')
   await sub.host.engine.start()
-  await expect.poll(() => ask(main, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  await expect.poll(() => ask(main, 'sub1')).toBe('I am sub1')
   expect((await show(id)).status).toBe('RUNNING')
   await third.host.engine.docker('kill', third.container)
-  await expect.poll(async () => (await show(id)).status, { timeout: 40_000 }).toBe('TERMINATED')
+  await expect.poll(async () => (await show(id)).status).toBe('TERMINATED')
   expect((await show(id)).reason.code).toBe('kernel_failed')
   expect(await Promise.all(hosts.map(linksOn))).toEqual([0, 0, 0])
 })

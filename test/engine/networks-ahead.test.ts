@@ -47,7 +47,7 @@ async function networkOf(containerId: string): Promise<string | undefined> {
   const { NetworkSettings } = await docker.getContainer(containerId).inspect()
   return Object.values(NetworkSettings.Networks)[0]?.NetworkID
 }
-const count = (wanted: number) => expect.poll(async () => (await networks()).length, { timeout: 60_000 }).toBe(wanted)
+const count = (wanted: number) => expect.poll(async () => (await networks()).length).toBe(wanted)
 const create = (spec = aKernelSpec()) => manager.request('create_kernel', { spec, startWithinMs: 60_000 })
 const destroy = ({ kernelId }: ReturnType<typeof aKernelSpec>) =>
   manager.request('destroy_kernel', { kernelId, graceMs: 0 })
@@ -84,9 +84,7 @@ test('after an agent is killed its ready networks are removed, and the network o
   await agent.exited
   await start()
   // The number is right even before the agent has counted the networks.
-  await expect
-    .poll(async () => (await networks()).filter(id => before.includes(id)), { timeout: 60_000 })
-    .toEqual([used])
+  await expect.poll(async () => (await networks()).filter(id => before.includes(id))).toEqual([used])
   await count(AHEAD + 1)
   // The address is found by the network's name, which is in the signed label.
   await manager.request('start_app', { kernelId: spec.kernelId, app: 'sshd', timeoutMs: 20_000 })

@@ -31,8 +31,8 @@ describe.skipIf(noGluster !== undefined)('folders on a shared file system', () =
     lab = stack.use(await startLab({ hosts: HOSTS, storage, environments }))
     ;[one] = lab.hosts as readonly [LabHost]
     folder = await lab.api.createFolder({ body: { name: 'shared' } })
-  }, 120_000)
-  afterAll(() => stack.disposeAsync(), 60_000)
+  })
+  afterAll(() => stack.disposeAsync())
 
   async function launch(withFolder = true): Promise<Session> {
     const folders = withFolder ? [{ folder: folder.id }] : []

@@ -27,8 +27,8 @@ beforeAll(async () => {
   if (created.code !== 0) throw new Error(created.stderr)
   config = join(directory, 'ssh_config')
   await writeFile(config, (await berth.cli('ssh-config', 'develop')).stdout)
-}, 180_000)
-afterAll(() => stack.disposeAsync(), 60_000)
+})
+afterAll(() => stack.disposeAsync())
 
 /** OpenSSH with the Host block and the user's key agent, and no other configuration. */
 const ssh = async (script: string, ...flags: string[]) =>

@@ -9,7 +9,7 @@ import { startProxy } from '#proxy'
 import { type Berth, execute, type Outcome, root, runBerth, startBerth } from '../fixtures/berth.ts'
 
 const run = promisify(execFile)
-const POLL = { timeout: 60_000, interval: 500 }
+const POLL = { timeout: 120_000, interval: 500 }
 let berth: Berth
 let directory: string
 let api: ApiClient

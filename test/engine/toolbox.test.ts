@@ -274,7 +274,7 @@ async function openBox(image: string, command: readonly string[], host: object):
   }
 
   await execute(['/opt/berth/bin/berth-sshd', String(PORT)], false)
-  await vi.waitFor(() => canConnect(address, PORT), { timeout: 30_000 })
+  await vi.waitFor(() => canConnect(address, PORT), { timeout: 120_000 })
   const known = join(folder, 'known_hosts')
   await writeFile(known, `[${address}]:${PORT} ${server.public}\n`)
   const shared = [

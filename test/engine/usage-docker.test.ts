@@ -36,7 +36,7 @@ afterAll(async () => {
 
 test('on a healthy engine no difference is found; removed containers and wrong rows are corrected', async () => {
   const { api } = cluster
-  await expect.poll(async () => Number((await api.getResources({})).largest.cpu), { timeout: 20_000 }).not.toBe(0)
+  await expect.poll(async () => Number((await api.getResources({})).largest.cpu)).not.toBe(0)
   const launch = (): Promise<Session> => cluster.launch({ image: TINY_IMAGE, resources: { cpu: '0.1', mem: '64m' } })
   const [kept, removed] = [await launch(), await launch()]
   await cluster.reach(kept.id, 'RUNNING')
@@ -54,7 +54,7 @@ test('on a healthy engine no difference is found; removed containers and wrong r
   expect((await api.listAgents()).items[0]?.occupied).toEqual({ cpu: '0.1', mem: String(64 * 2 ** 20) })
   expect(await api.recalculateUsage()).toMatchObject({ findings: [], agents: [{ containers: 1 }] })
   expect((await cluster.reach(kept.id, 'RUNNING')).reason.code).toBe('started')
-}, 120_000)
+})
 
 test('a signed container of an ended session is found and removed; one without any record is adopted', async () => {
   const { api } = cluster
@@ -77,11 +77,11 @@ test('a signed container of an ended session is found and removed; one without a
     expect.arrayContaining(found.filter(([kind]) => kind !== 'orphan_container')),
   )
   // The orphaned container gets time to end on its own.
-  await expect.poll(async () => (await api.recalculateUsage()).findings, { timeout: 20_000 }).toEqual([])
+  await expect.poll(async () => (await api.recalculateUsage()).findings).toEqual([])
   await expect(docker.getContainer(orphan.containerId ?? '').inspect()).rejects.toThrow('no such container')
   expect((await docker.getContainer(unknown.containerId ?? '').inspect()).State.Running).toBe(true)
   expect((await cluster.reach(forgotten.id, 'RUNNING')).reason.code).toBe('imported')
-}, 120_000)
+})
 
 /** Inserts a session that is claimed to run besides this one. */
 async function plant(beside: Session): Promise<SessionId> {

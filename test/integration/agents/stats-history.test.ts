@@ -17,7 +17,7 @@ import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessi
 import { openTestStore } from '../../fixtures/test-store.ts'
 
 const MINUTE = 60_000
-const SOON = { timeout: 30_000 }
+const SOON = { timeout: 120_000 }
 const EVER = [new Date(0), new Date(Date.UTC(2200, 0))] as const
 
 describe('minutes of statistics', () => {

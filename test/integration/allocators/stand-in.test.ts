@@ -62,7 +62,7 @@ const nameOf = (session: Session) =>
       if (name === undefined) throw new Error('not asked')
       return name
     },
-    { timeout: 20_000 },
+    { timeout: 120_000 },
   )
 const job = (name: string, more: object = {}) => ({
   job_id: 7,

@@ -56,7 +56,7 @@ test('one of two managers requests the allocation; when it ends, the other one s
   const resources = { nodes: { allocation: [{ name: node }] } }
   await writeFile(join(path, 'jobs'), JSON.stringify({ jobs: [{ ...job, job_resources: resources }] }))
   const statusOf = async () => (await apis[other].getSession({ params: { id: session?.id as never } })).status
-  await expect.poll(statusOf, { timeout: 30_000 }).toBe('RUNNING')
+  await expect.poll(statusOf).toBe('RUNNING')
   expect(await asked()).toHaveLength(1)
   expect(await readFile(join(path, 'released'), 'utf8').catch(() => '')).toBe('')
 })

@@ -56,7 +56,7 @@ test('a port that is given by its number is opened by its protocol', async () =>
     [['8080'], 'http-8080'],
   ] as const) {
     const child = cli.start(['app', session.id, ...words], api.environment)
-    await expect.poll(() => api.asked, { timeout: 20_000 }).toContain(asked(app))
+    await expect.poll(() => api.asked).toContain(asked(app))
     child.kill('SIGINT')
     await outcomeOf(child)
   }

@@ -9,7 +9,7 @@ import { rawRequest } from '../../fixtures/raw-http.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 import { startSquatter } from '../../fixtures/squatter.ts'
 
-const SOON = { timeout: 30_000 }
+const SOON = { timeout: 120_000 }
 /** Number of times that a server is killed. */
 const KILLS = [1, 2, 3]
 /** Uses a separate connection: a kept one may have ended with the killed server. */

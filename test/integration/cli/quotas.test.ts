@@ -137,7 +137,7 @@ test('commands for policies, usage, presets, access and recalculation', async ()
 
   expect(await json<Recalculation>('admin', 'recalculate')).toMatchObject({ findings: [] })
   expect((await berth(['admin', 'recalculate'])).out).toBe('No differences: 1 container.\n')
-}, 180_000)
+})
 
 test('sessions are created from a template, for later, and for another user', async () => {
   const spec = {

@@ -68,8 +68,8 @@ describe.each([
     agent.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
     const ended = once(agent, 'exit')
     try {
-      if (isTrusted) await expect.poll(() => asked, { timeout: 60_000 }).toContain('/agent/v1/control')
-      else await expect.poll(() => log, { timeout: 60_000 }).toMatch(/certificate/)
+      if (isTrusted) await expect.poll(() => asked).toContain('/agent/v1/control')
+      else await expect.poll(() => log).toMatch(/certificate/)
     } finally {
       // An agent that continued would also send requests in the next tests.
       agent.kill('SIGTERM')

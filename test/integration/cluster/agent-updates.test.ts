@@ -35,7 +35,7 @@ test('of several managers one updates hosts, one after the other; another one go
   const [one] = asked()
   if (!one) throw new Error('no update')
   one.program = { ...program, digest: NEW }
-  await expect.poll(() => asked().length, { timeout: 20_000 }).toBe(2)
+  await expect.poll(() => asked().length).toBe(2)
   expect(engines.flatMap(engine => engine.requests('update_program'))).toHaveLength(2)
   const states = async () => (await api.listAgents()).items.map(({ update }) => update.state).toSorted()
   await expect.poll(states).toEqual(['current', 'updating'])

@@ -25,7 +25,7 @@ test('every manager follows the setting, and a signature that one has accepted i
   const host = 'berth.example.org'
   await vi.waitFor(
     async () => expect((await rawRequest(`http://127.0.0.2:${port}/`, { headers: { host } })).status).toBe(200),
-    { timeout: 20_000 },
+    { timeout: 120_000 },
   )
   const headers = client.sign('GET', '/folders', { host })
   expect(await rawRequest(`http://127.0.0.2:${port}/folders`, { headers })).toMatchObject({ status: 200, json: [] })
@@ -37,6 +37,6 @@ test('every manager follows the setting, and a signature that one has accepted i
       expect(rawRequest(`http://127.0.0.2:${port}/`, { headers: { host } })).rejects.toMatchObject({
         code: 'ECONNREFUSED',
       }),
-    { timeout: 20_000 },
+    { timeout: 120_000 },
   )
 })

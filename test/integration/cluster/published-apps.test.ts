@@ -22,7 +22,7 @@ import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
 const SECRET = 'the-secret-of-console-and-manager-in-tests'
 const ADDRESS = parseAppsAddress('https://*.apps.example.org')
 if (!ADDRESS) throw new Error('the address is one')
-const LIVE = { timeout: 30_000 }
+const LIVE = { timeout: 120_000 }
 
 let stack: AsyncDisposableStack
 let authority: Authority

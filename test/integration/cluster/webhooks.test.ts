@@ -9,7 +9,7 @@ import { writeHostEvent } from '../../../manager/store/operation/webhook-events.
 import { FAST, type Managers, startManagers } from '../../fixtures/managers.ts'
 import { ACCEPTS, startWebhookReceiver, type WebhookReceiver } from '../../fixtures/webhook-receiver.ts'
 
-const PATIENT = { timeout: 60_000, interval: 20 }
+const PATIENT = { timeout: 120_000, interval: 20 }
 const stack = new AsyncDisposableStack()
 let managers: Managers
 let store: Store

@@ -70,7 +70,7 @@ beforeAll(async () => {
     ]).catch((error: unknown) => error as { stdout: string; stderr: string })
     return stdout + stderr
   }
-}, 60_000)
+})
 afterAll(() => stack.disposeAsync())
 
 function upload(path: string, length: number, body = Buffer.alloc(0), into = folder) {

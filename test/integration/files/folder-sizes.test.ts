@@ -48,7 +48,7 @@ test('a folder at its limit takes no copy more; deleting makes room at once, and
           () => 'done',
           () => 'refused',
         ),
-      { timeout: 60_000, interval: 200 },
+      { timeout: 120_000, interval: 200 },
     )
     .toBe('done')
   const raised = await api.updateFolder({ params: { id: folder.id }, body: { maxBytes: null } })
@@ -352,7 +352,7 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
       await write('/by-sftp/more', MORE).catch(() => undefined)
       return makeDirectory(`/by-sftp/more-${++tries}`).then(() => 'made', String)
     }
-    await expect.poll(tryDirectory, { timeout: 60_000, interval: 500 }).toMatch(TOO_MUCH)
+    await expect.poll(tryDirectory, { interval: 500 }).toMatch(TOO_MUCH)
     await expect(write('/by-sftp/empty', Buffer.alloc(0))).rejects.toThrow(TOO_MUCH)
     // At the limit for the number of files, existing ones can be written, but none created.
     await write('/counted-by-sftp/one', MORE)

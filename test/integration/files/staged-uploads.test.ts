@@ -158,14 +158,14 @@ test('uploads that replace different files of a full folder are begun together, 
   const first = (await begin('one', 2 * MIB, 'replace')).headers.get('location') ?? ''
   // The space of a file that has just changed counts from the next measurement on.
   const second = async () => (await begin('two', 2 * MIB, 'replace')).status
-  await expect.poll(second, { timeout: 60_000, interval: 200 }).toBe(201)
+  await expect.poll(second, { interval: 200 }).toBe(201)
   // None of it is free for others, nor a second time for the same file.
   expect((await begin('new', 1)).status).toBe(507)
   const again = await begin('two', 2 * MIB, 'replace')
   expect([again.status, await again.json()]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
   // When continued after a while, the same rule applies.
   await silence()
-  await expect.poll(second, { timeout: 60_000, interval: 200 }).toBe(201)
+  await expect.poll(second, { interval: 200 }).toBe(201)
   expect((await send(first, 2 * MIB)).status).toBe(204)
   expect((await begin('new', 1)).status).toBe(507)
 })
@@ -180,7 +180,7 @@ test('a replaced file that is deleted or grows meanwhile gives no more room than
   // The upload needs the space that the file has left.
   expect((await begin('new', 1)).status).toBe(507)
   const status = async () => (await begin('two', 2 * MIB, 'replace')).status
-  await expect.poll(status, { timeout: 60_000, interval: 200 }).toBe(201)
+  await expect.poll(status, { interval: 200 }).toBe(201)
   await fill(folder, 'one', 2 * MIB)
   await fill(folder, 'two', 3 * MIB)
   expect((await begin('new', 1)).status).toBe(507)

@@ -266,7 +266,7 @@ beforeAll(async () => {
   cluster = opening.use(await startSessionsCluster())
   const { join } = await cluster.manager.createJoinToken()
   const agent = opening.use(await new ScriptedAgent({ url: cluster.url, join }).connect())
-  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 30_000 })
+  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 120_000 })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
   smtp = opening.use(await startSmtpServer())
   const { items } = await cluster.api.listGroups()

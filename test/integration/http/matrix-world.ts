@@ -67,7 +67,7 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
   const cluster = stack.use(await startSessionsCluster())
   const { join } = await cluster.manager.createJoinToken()
   const agent = stack.use(await new ScriptedAgent({ url: cluster.url, join }).connect())
-  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 30_000 })
+  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 120_000 })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
   for (const name of ['red', 'blue']) await cluster.api.createDomain({ body: { name } })
 
@@ -154,7 +154,7 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
       const { items } = await cluster.api.listSignUpRequests({ query: { limit: 500 } })
       return items.find(one => one.email === email)?.id
     }
-    return vi.waitUntil(find, { timeout: 30_000 })
+    return vi.waitUntil(find, { timeout: 120_000 })
   }
 
   async function newLogin(owner: Person): Promise<string> {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   name = `${cr.name}/lab/r:4`
   await cluster.api.createRegistry({ body: { name: cr.name, url: cr.url, ...BOB } })
   const { id } = await cluster.api.rescanRegistry({ params: { name: cr.name } })
-  await vi.waitFor(async () => expect((await cluster.api.getTask({ params: { id } })).status).toBe('done'), 30_000)
+  await vi.waitFor(async () => expect((await cluster.api.getTask({ params: { id } })).status).toBe('done'), 120_000)
 })
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]()

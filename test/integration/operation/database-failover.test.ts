@@ -88,7 +88,7 @@ test.each(['both servers', 'a proxy that follows the primary'])(
     const working = Promise.all([work(), work(), work()])
     const more = async (count: number) => {
       const before = acknowledged.size
-      await expect.poll(() => acknowledged.size, { timeout: 60_000 }).toBeGreaterThan(before + count)
+      await expect.poll(() => acknowledged.size).toBeGreaterThan(before + count)
     }
     try {
       await more(10)
@@ -129,7 +129,7 @@ test('a standby that does not answer is named as the cause, and what was refused
   try {
     expect((await launch(cluster.url, token, 'meanwhile')).status).toBe(503)
     await expect
-      .poll(async () => (await launch(cluster.url, token, 'another')).text, { timeout: 30_000 })
+      .poll(async () => (await launch(cluster.url, token, 'another')).text)
       .toContain('database_standby_silent')
     const ready = await fetch(`${cluster.url}/readyz`)
     expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('database_standby_silent')])
@@ -140,7 +140,7 @@ test('a standby that does not answer is named as the cause, and what was refused
   } finally {
     thaw()
   }
-  await expect.poll(async () => (await launch(cluster.url, token, 'meanwhile')).status, { timeout: 30_000 }).toBe(201)
+  await expect.poll(async () => (await launch(cluster.url, token, 'meanwhile')).status).toBe(201)
   const [made] = await pair.query(one, `select count(*)::int from sessions where name = 'meanwhile'`)
   expect(made?.count).toBe(1)
 })

@@ -35,7 +35,7 @@ describe.skipIf(!hasPgbouncer)('behind PgBouncer', () => {
     const id = items[0]?.id as SessionId
     await expect.poll(async () => (await api.getSession({ params: { id } })).status).toBe('RUNNING')
     const schedulers = async () => (await api.listManagers()).items.map(({ schedules }) => schedules.length).toSorted()
-    await expect.poll(schedulers, { timeout: 30_000 }).toEqual([0, 1])
+    await expect.poll(schedulers).toEqual([0, 1])
     const { token } = await managers.admin(b)
     using stream = await openEventStream(a.url, { token })
     await apiOf(b.url, token).logout()

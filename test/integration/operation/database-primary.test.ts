@@ -5,7 +5,7 @@ import { probeDatabase } from '../../../cli/doctor/probe/database.ts'
 import { startManagers } from '../../fixtures/managers.ts'
 import { startPostgresPair } from '../../fixtures/postgres-pair.ts'
 
-const MOVE = { timeout: 30_000, interval: 20 }
+const MOVE = { timeout: 120_000, interval: 20 }
 
 /** Why a manager is not ready; `none` if it is. */
 async function causeAt({ url }: { readonly url: string }): Promise<string> {

@@ -84,7 +84,7 @@ test('the steps of the guide: a host that has pinned the certificate of Berth co
   expect(await readFile(join(fresh, 'tls', 'own-key.pem'))).toEqual(await readFile(join(old, 'tls', 'own-key.pem')))
   await expect.poll(agents).toMatchObject([{ id: host?.id, status: 'CONNECTED' }])
   await running.stop()
-}, 180_000)
+})
 
 async function startBerth(cli: Cli, args: readonly string[], environment: NodeJS.ProcessEnv) {
   const child = cli.start(['up', '--no-open', '--no-engine', '--json', '--tls', ...args], environment)

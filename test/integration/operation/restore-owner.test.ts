@@ -56,5 +56,4 @@ test.runIf(isRoot)(
     const again = await start(fresh)
     await again()
   },
-  180_000,
 )

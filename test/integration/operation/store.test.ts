@@ -201,7 +201,7 @@ describe('embedded PostgreSQL', () => {
     const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
     let count = 0
     child.on('message', message => (count = Number(message)))
-    await expect.poll(() => count, { timeout: 90_000 }).toBeGreaterThanOrEqual(20)
+    await expect.poll(() => count).toBeGreaterThanOrEqual(20)
     const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
     child.kill('SIGKILL')
     process.kill(Number(pid), 'SIGKILL')

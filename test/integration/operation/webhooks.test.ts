@@ -15,7 +15,7 @@ import { silentLog } from '../../../manager/log.ts'
 import { ACCEPTS, startWebhookReceiver, verifyEvent, type WebhookReceiver } from '../../fixtures/webhook-receiver.ts'
 
 /** Webhooks of a whole manager, with a receiver of their own. Pauses between attempts are short, and there are three attempts. */
-const PATIENT = { timeout: 30_000, interval: 20 }
+const PATIENT = { timeout: 120_000, interval: 20 }
 let cluster: SessionsCluster
 let receiver: WebhookReceiver
 const receivers = new AsyncDisposableStack()

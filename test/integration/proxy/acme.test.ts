@@ -33,7 +33,7 @@ const byHttp = (): TlsConfig => ({
   directory: pebble.directory,
   ordered: [HOST],
 })
-const PATIENT = { timeout: 60_000 }
+const PATIENT = { timeout: 120_000 }
 
 test('a certificate is ordered by HTTP once the console listens, and kept over a restart', async () => {
   const { web, directory } = await startWebConsole(stack, { tls: byHttp() })

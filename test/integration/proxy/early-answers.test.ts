@@ -69,7 +69,7 @@ beforeAll(async () => {
   mira = await cluster.addUser(EMAIL)
   session = await cluster.launch({ name: 'train' }, mira)
   const status = async () => (await mira.getSession({ params: { id: session.id } })).status
-  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 120_000 })
 })
 afterAll(() => stack.disposeAsync())
 

@@ -48,8 +48,8 @@ beforeAll(async () => {
   const api = apiOf(cluster.url, token ?? '')
   session = await cluster.launch({}, api)
   const status = async () => (await api.getSession({ params: { id: session.id } })).status
-  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 20_000 })
-}, 60_000)
+  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 120_000 })
+})
 afterAll(() => stack.disposeAsync())
 
 /** Signs in like a browser on the console's computer. */
@@ -108,7 +108,7 @@ const ends = async ({ page, cookie }: Awaited<ReturnType<typeof enter>>) => {
       ({ status }) => status,
       () => 'closed',
     )
-  await expect.poll(statusOf, { timeout: 15_000 }).toBe('closed')
+  await expect.poll(statusOf).toBe('closed')
 }
 
 test('an app ends with the sign-in that opened it, also while the person is signed in elsewhere', async () => {
@@ -118,7 +118,7 @@ test('an app ends with the sign-in that opened it, also while the person is sign
   await own.api.endOtherLogins()
   await expect(stranger.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
   await ends(opened)
-}, 60_000)
+})
 
 test('an app that several sign-ins have opened ends with any of them, and opens again with another cookie', async () => {
   const [own, stranger] = [await signIn(), await signIn()]
@@ -128,7 +128,7 @@ test('an app that several sign-ins have opened ends with any of them, and opens 
   await ends(opened)
   const again = await enter(own)
   expect((await visit(again.page, opened.cookie)).status).toBe(403)
-}, 60_000)
+})
 
 test('an app whose sign-in has ended does not go on with the next one', async () => {
   const stranger = await signIn()
@@ -137,7 +137,7 @@ test('an app whose sign-in has ended does not go on with the next one', async ()
   const own = await signIn()
   expect(await own.host('tunnel/list')).toEqual({ ok: true, value: [] })
   await ends(opened)
-}, 60_000)
+})
 
 test('an app stays when another sign-in of the person ends', async () => {
   const [own, other] = [await signIn(), await signIn()]
@@ -146,4 +146,4 @@ test('an app stays when another sign-in of the person ends', async () => {
   await other.api.logout()
   expect(await other.host('tunnel/list')).toMatchObject({ code: 'not_signed_in' })
   expect((await visit(page, cookie)).status).toBe(200)
-}, 60_000)
+})

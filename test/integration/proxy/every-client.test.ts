@@ -290,26 +290,22 @@ const AT_ONCE = 50
 const wanted = new Map<number, Promise<unknown>>()
 
 describe.each(['app origin', 'published link', 'console'] as const)('%s', name => {
-  test(
-    `passes ${REQUESTS.length} requests of common clients, and their answers, unchanged`,
-    { timeout: 60_000 },
-    async () => {
-      expect(REQUESTS.length).toBeGreaterThan(250)
-      const all = [...REQUESTS.entries()].filter(([, sent]) => !(name === 'console' && sent.isNullOrigin))
-      const told = (id: number, sent: Sent, route: typeof name | 'directly') =>
-        exchange(sent, id, routeOf(route)).catch((error: unknown) => String(error))
-      const different: object[] = []
-      for (let from = 0; from < all.length; from += AT_ONCE) {
-        const some = all.slice(from, from + AT_ONCE).map(async ([id, sent]) => {
-          if (!wanted.has(id)) wanted.set(id, told(id, sent, 'directly'))
-          const [direct, got] = [await wanted.get(id), await told(id, sent, name)]
-          if (JSON.stringify(direct) !== JSON.stringify(got)) different.push({ client: sent.client, direct, got })
-        })
-        await Promise.all(some)
-      }
-      expect(different).toEqual([])
-    },
-  )
+  test(`passes ${REQUESTS.length} requests of common clients, and their answers, unchanged`, async () => {
+    expect(REQUESTS.length).toBeGreaterThan(250)
+    const all = [...REQUESTS.entries()].filter(([, sent]) => !(name === 'console' && sent.isNullOrigin))
+    const told = (id: number, sent: Sent, route: typeof name | 'directly') =>
+      exchange(sent, id, routeOf(route)).catch((error: unknown) => String(error))
+    const different: object[] = []
+    for (let from = 0; from < all.length; from += AT_ONCE) {
+      const some = all.slice(from, from + AT_ONCE).map(async ([id, sent]) => {
+        if (!wanted.has(id)) wanted.set(id, told(id, sent, 'directly'))
+        const [direct, got] = [await wanted.get(id), await told(id, sent, name)]
+        if (JSON.stringify(direct) !== JSON.stringify(got)) different.push({ client: sent.client, direct, got })
+      })
+      await Promise.all(some)
+    }
+    expect(different).toEqual([])
+  })
 
   test.each(Object.entries(SOCKETS))('opens the WebSocket of %s', async (client, head) => {
     const told = async (way: Route) => {

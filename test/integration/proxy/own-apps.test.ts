@@ -137,7 +137,7 @@ beforeAll(async () => {
   await cluster.api.updateSettings({ body: { publicUrl: `https://${HOST}` } })
   mira = await someone('mira@example.org')
   bob = await someone('bob@example.org')
-}, 60_000)
+})
 afterAll(() => stack.disposeAsync())
 
 async function inDatabase(statement: string): Promise<unknown[]> {
@@ -153,7 +153,7 @@ async function inDatabase(statement: string): Promise<unknown[]> {
 beforeEach(async () => {
   session = await cluster.launch({}, mira.api)
   const status = async () => (await mira.api.getSession({ params: { id: session.id } })).status
-  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 120_000 })
   seen.length = 0
 })
 

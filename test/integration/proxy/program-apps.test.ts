@@ -88,7 +88,7 @@ beforeAll(async () => {
   web = stack.use(await startWeb(config, pino({ level: 'silent' })))
   person = await cluster.addUser('mira@example.org')
   other = await cluster.addUser('bob@example.org')
-}, 60_000)
+})
 beforeEach(async () => {
   launched ??= cluster.launch({ name: 'serving' }, person)
   session = await launched

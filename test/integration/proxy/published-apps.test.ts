@@ -112,7 +112,7 @@ beforeAll(async () => {
   stranger = await cluster.addUser('stranger@example.org')
   session = await cluster.launch({ name: 'train' }, mira)
   const status = async () => (await mira.getSession({ params: { id: session.id } })).status
-  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 30_000 })
+  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 120_000 })
 })
 afterAll(() => stack.disposeAsync())
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 /** Files of sessions, as the manager sees them; `test/engine/session-files.test.ts` has the real ones. */
@@ -22,5 +22,5 @@ test('a right that is withdrawn while a transfer starts ends the transfer', asyn
     return agent.startCommand({ ...input, command: ['ls'] })
   }
   await expect(member.listSessionFiles({ params })).rejects.toMatchObject({ code: 'session_not_found' })
-  await vi.waitFor(() => expect([...agent.commands.values()].map(({ end }) => end?.reason)).toEqual(['killed']))
+  await expect.poll(() => [...agent.commands.values()].map(({ end }) => end?.reason)).toEqual(['killed'])
 })

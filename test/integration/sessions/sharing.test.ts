@@ -51,7 +51,7 @@ beforeAll(async () => {
     socket.resume()
   }
   agent = stack.use(await startMeshAgent({ home, engine: scriptedEngine(), join, serve }))
-  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 30_000 })
+  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 120_000 })
   const { id } = await cluster.api.createGroup({ body: { domain: 'default', name: 'others' } })
   ann = await someone('ann@example.org')
   bob = await someone('bob@example.org')
@@ -84,7 +84,7 @@ afterEach(async () => {
       async () => {
         expect((await cluster.api.getSession({ params: { id } })).endedAt).not.toBeNull()
       },
-      { timeout: 30_000 },
+      { timeout: 120_000 },
     )
   }
 })

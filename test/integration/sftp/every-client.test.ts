@@ -175,7 +175,6 @@ async function prepare(client: string): Promise<string | undefined> {
 
 test.for(Object.entries(CLIENTS))(
   '%s moves files of every size, and a directory',
-  { timeout: 60_000 },
   async ([program, client], context) => {
     const reason = await prepare(program)
     if (reason !== undefined) {

@@ -61,7 +61,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
   /** Searches again until a window exists: xdotool fails if any window closes during the search. */
   const windowOf = (title: string) =>
     vi.waitFor(async () => (await xdotool('search', '--onlyvisible', '--name', title)).trim(), {
-      timeout: 60_000,
+      timeout: 120_000,
       interval: 500,
     })
   await xdotool('windowactivate', '--sync', await windowOf('Unknown host key'))
@@ -92,7 +92,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
         await delay(1_500)
         return false
       },
-      { timeout: 60_000 },
+      { timeout: 120_000 },
     )
     .toBe(true)
   await expect.poll(async () => (await readFile(join(local, 'down.bin'))).equals(down)).toBe(true)

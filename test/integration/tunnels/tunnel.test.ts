@@ -123,7 +123,7 @@ describe.each(WAYS)('%s', (_name, way) => {
           await delay(300)
           return stood
         },
-        { timeout: 15_000 },
+        { timeout: 120_000 },
       )
       .toBe(true)
     // The rest of it is in the buffers of the kernel, which are of any size.

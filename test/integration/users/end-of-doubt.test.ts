@@ -25,7 +25,7 @@ beforeAll(async () => {
   cluster = opening.use(await startSessionsCluster())
   const { join } = await cluster.manager.createJoinToken()
   agent = opening.use(await new ScriptedAgent({ url: cluster.url, join }).connect())
-  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 30_000 })
+  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 120_000 })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
   const body = { email: 'lead@example.org', name: 'Lead', password: OWN, mustChangePassword: false }
   await cluster.api.createUser({ body: { ...body, role: 'domain_admin' } })

@@ -21,7 +21,7 @@ const entries = async (action: string) => (await world.admin.listAuditLog({ quer
 async function roundsAfter(warning: string): Promise<void> {
   const count = () => world.warnings().filter(message => message.includes(warning)).length
   const before = count()
-  await expect.poll(count, { timeout: 30_000 }).toBeGreaterThan(before + CONFIRM_MS / EVERY_MS + 1)
+  await expect.poll(count).toBeGreaterThan(before + CONFIRM_MS / EVERY_MS + 1)
 }
 
 /** People who stay, so that one who leaves is no sign of a wrong filter. */
