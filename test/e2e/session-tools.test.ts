@@ -256,6 +256,72 @@ test('a terminal shows the output of its shell', async () => {
   await look(page, 'terminal', console.problems)
 })
 
+/** A terminal of a session that sends these bytes; `typed` is what goes back to it. */
+async function hostileTerminal(page: Page, output: string) {
+  const typed: string[] = []
+  await page.context().routeWebSocket(/\/terminal\?/, ws => {
+    ws.onMessage(message => typeof message !== 'string' && typed.push(message.toString()))
+    ws.send(Buffer.from(output))
+  })
+  await goToTerminal(page, SESSION.id)
+  await page.getByText('Connected', { exact: true }).waitFor()
+  return { typed }
+}
+
+test('a session cannot end the terminal of its reader, or freeze it, by sequences that say how often', async () => {
+  await using console = await open('/sessions')
+  const times = 2 ** 31 - 1
+  const endless = ['b', 'I', 'L', 'M', 'S', 'T', 'Z'].map(final => `x\u001b[${times}${final}`)
+  await hostileTerminal(console.page, `${endless.join('')}\u001b[2J\u001b[Hhonest x\u001b[3bend\r\n`)
+  await console.page.locator('.xterm-rows', { hasText: 'honest xxxx' }).waitFor()
+  expect(console.problems).toEqual([])
+})
+
+test('a paste that ends its own marks, and other controls of it, reach no shell', async () => {
+  await using console = await open('/sessions')
+  const { page, context } = console
+  const { typed } = await hostileTerminal(page, '\u001b[?2004hready')
+  await page.locator('.xterm-rows', { hasText: 'ready' }).waitFor()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.evaluate(() => navigator.clipboard.writeText('echo 안녕\u001b[201~\nrm -r data\n\u0003\u009b201~\tend'))
+  await page.locator('.xterm-helper-textarea').focus()
+  await page.keyboard.press('ControlOrMeta+Shift+V')
+  const text = 'echo 안녕[201~\rrm -r data\r201~\tend'
+  await expect.poll(() => typed.join('')).toBe(`\u001b[200~${text}\u001b[201~`)
+})
+
+test('a link with a text of its own opens after a question with its address', async () => {
+  await using console = await open('/sessions')
+  const { page } = console
+  const link = (url: string, text: string) => `\u001b]8;;${url}\u0007${text}\u001b]8;;\u0007\r\n`
+  const opened: string[] = []
+  await page.exposeFunction('opened', (url: string) => void opened.push(url))
+  await page.evaluate(() => {
+    window.open = url => (window as never as { opened(url: string): void }).opened(String(url)) as never
+  })
+  await hostileTerminal(
+    page,
+    link('https://раураl.example/', 'https://berth.example.org/') + link('javascript:alert(1)', 'script link'),
+  )
+  const rows = page.locator('.xterm-rows')
+  const clickOn = async (text: string) => {
+    const { x, y } = (await rows.getByText(text).boundingBox()) ?? expect.unreachable(text)
+    await page.mouse.move(x + 20, y + 6)
+    await page.mouse.click(x + 24, y + 6)
+  }
+  await clickOn('https://berth.example.org/')
+  const question = page.getByRole('alertdialog', { name: 'Open xn--l-7sba6dbr.example?' })
+  await question.getByText('https://раураl.example/').waitFor()
+  await look(page, 'terminal-link', console.problems)
+  await button(page, 'Cancel').click()
+  await question.waitFor({ state: 'hidden' })
+  await clickOn('script link')
+  expect(opened).toEqual([])
+  await clickOn('https://berth.example.org/')
+  await question.getByRole('button', { name: 'Open' }).click()
+  await expect.poll(() => opened).toEqual(['https://раураl.example/'])
+})
+
 test('Option on the keyboard of a Mac types characters, moves by words with arrows, and is Meta where one wants it', async () => {
   await using console = await open('/sessions')
   const { page, context } = console

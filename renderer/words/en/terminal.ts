@@ -33,6 +33,11 @@ const en = {
   startNewShell: 'Start a new shell in the same session.',
   newShell: 'New shell',
 
+  // Links
+  openHost: 'Open {host}?',
+  openLink: 'Open',
+  hiddenLink: 'A program in the session wrote this link. Its text need not be its address, which is:',
+
   // Shells and tools
   shells: 'Shells',
   anotherShell: 'Another shell in this session',

@@ -32,6 +32,11 @@ export default {
   startNewShell: '같은 세션에서 새 셸을 시작하세요.',
   newShell: '새 셸',
 
+  openHost: '{host} 주소를 열까요?',
+  openLink: '열기',
+  hiddenLink:
+    '세션의 프로그램이 쓴 링크입니다. 표시된 글자와 실제 주소가 다를 수 있습니다. 실제 주소는 다음과 같습니다.',
+
   shells: '셸',
   anotherShell: '이 세션에 셸 추가',
   closeTab: '이 탭 닫기(셸은 계속 실행됩니다)',
