@@ -21,6 +21,12 @@ export function isRelayedWithAnotherName({ headers }: IncomingMessage): boolean 
 const isOriginOf = (origin: string | undefined, host: string) =>
   origin === `http://${host}` || origin === `https://${host}`
 
+/** Whether the Host field is a name of this server. A second field could show us one name and somebody else another. */
+export function isServed(request: IncomingMessage, names: HostNames): boolean {
+  const hosts = request.headersDistinct.host ?? []
+  return hosts.length === 1 && names.has(hosts[0]?.toLowerCase() ?? '')
+}
+
 /**
  * Refuses requests that no page of ours would send, before anything is read or dialled.
  *
@@ -32,11 +38,8 @@ const isOriginOf = (origin: string | undefined, host: string) =>
  * @throws AppError `foreign_origin`
  */
 export function checkAddress(request: IncomingMessage, names: HostNames, kind: 'request' | 'upgrade'): void {
-  const hosts = request.headersDistinct.host ?? []
-  const host = hosts[0]?.toLowerCase() ?? ''
-  if (hosts.length !== 1 || !names.has(host)) {
-    throw new AppError('foreign_origin', because('host_name_unknown'))
-  }
+  if (!isServed(request, names)) throw new AppError('foreign_origin', because('host_name_unknown'))
+  const host = request.headers.host?.toLowerCase() ?? ''
   const isReading = kind === 'request' && (request.method === 'GET' || request.method === 'HEAD')
   const origins = request.headersDistinct.origin ?? []
   if (isReading || origins.length === 0) return

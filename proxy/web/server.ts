@@ -12,7 +12,7 @@ import { listenAt, withLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { type WebConfig } from './config.ts'
-import { checkAddress, hostNames, type HostNames } from './guard.ts'
+import { checkAddress, hostNames, type HostNames, isServed } from './guard.ts'
 import { type ConnectionBudget, createConnectionBudget } from './connection-budget.ts'
 import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
@@ -298,7 +298,7 @@ function listenersOf({ manager, page, publicApps, programApps, guests, names, lo
     const place = publicApps?.placeOf(request.headers.host)
     if (place !== undefined) return publicApps?.request(place, request, response)
     try {
-      proxies.inspect(request)
+      proxies.inspect(request, isServed(request, names()))
       checkAddress(request, names(), 'request')
     } catch (error) {
       answerProblem(response, error)

@@ -27,7 +27,7 @@ test.each([
   ['a silent proxy before a browser without Sec-Fetch', '10.0.0.9', POST, 'silent'],
   ['a proxy that changes the host', '10.0.0.9', { ...BROWSER, ...POST, host: 'localhost:8400' }, 'host_changed'],
 ] as const)('%s is a fault', (_name, peer, headers, code) => {
-  expect(judgeProxy(from(peer, headers), ['127.0.0.1'])).toBe(code)
+  expect(judgeProxy(from(peer, headers), ['127.0.0.1'], true)).toBe(code)
 })
 
 test.each([
@@ -41,7 +41,22 @@ test.each([
   ['a program on this computer', '::1', {}],
   ['a page of another site', '192.0.2.3', { origin: 'https://evil.example' }],
 ] as const)('%s is no fault', (_name, peer, headers) => {
-  expect(judgeProxy(from(peer, headers), ['127.0.0.1'])).toBe('unknown')
+  expect(judgeProxy(from(peer, headers), ['127.0.0.1'], true)).toBe('unknown')
+})
+
+test.each([
+  ['a name of its own that leads here', { ...BROWSER, host: 'evil.localhost.:8400' }],
+  ['a name of its own, with fields of a proxy that it may set there', { ...both, host: 'evil.example:8400' }],
+  ['a name of its own, with a field for the address', { 'x-forwarded-for': '192.0.2.1', host: 'evil.example:8400' }],
+  ['another form of the address', { ...BROWSER, host: '[::ffff:7f00:1]:8400' }],
+  ['https, and a name of its own', { ...POST, host: 'berth.example.org' }],
+] as const)('a page cannot invent a proxy at the address of its reader by %s', (_name, headers) => {
+  for (const peer of ['127.0.0.1', '::1']) expect(judgeProxy(from(peer, headers), ['127.0.0.1'], false)).toBe('unknown')
+})
+
+test('a proxy that changes the host to one that is not served is still seen', () => {
+  const headers = { ...BROWSER, ...POST, host: 'backend:8400' }
+  expect(judgeProxy(from('10.0.0.9', headers), ['127.0.0.1'], false)).toBe('host_changed')
 })
 
 function aWatch(trusted = ['127.0.0.1']) {
@@ -54,7 +69,7 @@ function aWatch(trusted = ['127.0.0.1']) {
 
 test('a fault is logged once with the setting to change, and kept with its first and last time', () => {
   const { watch, told } = aWatch()
-  for (let i = 0; i < 3; i++) watch.inspect(from('10.0.0.9', both))
+  for (let i = 0; i < 3; i++) watch.inspect(from('10.0.0.9', both), true)
   expect(told).toHaveLength(1)
   expect(told[0]).toMatch(/10\.0\.0\.9 carry X-Forwarded.*BERTH_TRUSTED_PROXIES=10\.0\.0\.9.*docs\/admin/)
   expect(watch.faults()).toEqual([
@@ -69,16 +84,16 @@ test('a fault is logged once with the setting to change, and kept with its first
 
 test('a fault ends once the proxy sends all fields, not with a direct request', () => {
   const { watch } = aWatch()
-  watch.inspect(from('127.0.0.1', BROWSER))
-  watch.inspect(from('127.0.0.1', { ...BROWSER, host: 'localhost:8400' }))
+  watch.inspect(from('127.0.0.1', BROWSER), true)
+  watch.inspect(from('127.0.0.1', { ...BROWSER, host: 'localhost:8400' }), true)
   expect(watch.faults()).toHaveLength(1)
-  watch.inspect(from('127.0.0.1', { ...BROWSER, ...both }))
+  watch.inspect(from('127.0.0.1', { ...BROWSER, ...both }), true)
   expect(watch.faults()).toEqual([])
 })
 
 test('faults that clients invent fill neither the log nor the memory', () => {
   const { watch, told } = aWatch()
-  for (let i = 0; i < 300; i++) watch.inspect(from(`10.0.${i >> 8}.${i & 255}`, both))
+  for (let i = 0; i < 300; i++) watch.inspect(from(`10.0.${i >> 8}.${i & 255}`, both), true)
   expect(told).toHaveLength(20)
   expect(watch.faults()).toHaveLength(20)
   expect(watch.faults()[0]?.peer).toBe('10.0.1.43')

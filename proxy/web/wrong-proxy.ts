@@ -6,8 +6,12 @@ import { isLoopbackAddress, isRelayedWithAnotherName } from './guard.ts'
 
 /** Judges the reverse proxy in front of the console by the requests that come through it. */
 export interface ProxyWatch {
-  /** Examines one request; the result does not change how the request is answered. */
-  inspect(request: IncomingMessage): void
+  /**
+   * Examines one request; the result does not change how the request is answered.
+   *
+   * @param isServed whether its Host field names this server
+   */
+  inspect(request: IncomingMessage, isServed: boolean): void
   /** Faults that have not been fixed since, latest first. */
   faults(): readonly ProxyFault[]
 }
@@ -37,9 +41,9 @@ export function watchProxies(trusted: readonly string[], log: Log, now: () => Da
   }
 
   return {
-    inspect(request) {
+    inspect(request, isServed) {
       const peer = plainAddress(request.socket.remoteAddress ?? '')
-      const verdict = judgeProxy(request, trusted)
+      const verdict = judgeProxy(request, trusted, isServed)
       if (verdict === 'good') {
         for (const [key, fault] of faults) if (fault.peer === peer) faults.delete(key)
       } else if (verdict !== 'unknown') note(verdict, peer)
@@ -53,14 +57,25 @@ export function watchProxies(trusted: readonly string[], log: Log, now: () => Da
  * fields, `unknown` if the request may have come directly. A plain request over loopback, an SSH port forward and a browser in
  * the same network over http are `unknown`, and so are requests of a forward proxy in front of a browser (it sends
  * X-Forwarded-For alone).
+ *
+ * Threat model: a page of anybody can give this server a name of its own (DNS rebinding, `localhost.`), and then sets every field but a
+ * few. It must not make up a proxy at the address of its reader, which an administrator would be asked to trust. So a request for a name
+ * that is not served says nothing, except by fields that no page can set.
+ *
+ * @param isServed whether the Host field names this server
  */
-export function judgeProxy(request: IncomingMessage, trusted: readonly string[]): ProxyFaultCode | 'good' | 'unknown' {
+export function judgeProxy(
+  request: IncomingMessage,
+  trusted: readonly string[],
+  isServed: boolean,
+): ProxyFaultCode | 'good' | 'unknown' {
   const { headers, socket } = request
   const has = (name: string) => headers[name] !== undefined
   // With TLS of our own, https says nothing about a reverse proxy.
   const usesHttps =
     !isEncrypted(request) && (isHttpsByOrigin(request) || (isOfBrowser(headers) && !isLoopbackName(headers.host)))
   if (isRelayedWithAnotherName(request)) return 'host_changed'
+  if (!isServed) return 'unknown'
   if (trusted.includes(plainAddress(socket.remoteAddress ?? ''))) {
     if (has('x-forwarded-for') && has('x-forwarded-proto')) {
       const says = headers['x-forwarded-proto']?.toString().split(',').at(-1)?.trim().toLowerCase()
