@@ -297,7 +297,10 @@ test('a link with a text of its own opens after a question with its address', as
   const opened: string[] = []
   await page.exposeFunction('opened', (url: string) => void opened.push(url))
   await page.evaluate(() => {
-    window.open = url => (window as never as { opened(url: string): void }).opened(String(url)) as never
+    window.open = url => {
+      ;(window as never as { opened(url: string): void }).opened(String(url))
+      return null
+    }
   })
   await hostileTerminal(
     page,
