@@ -102,8 +102,11 @@ export async function downloadFile(
       end = 0
       await file.truncate(0)
     }
+    const changed = () => new AppError('file_changed', { why: `"${remote.path}" changed while it was downloaded.` })
     const write = async (chunks: readonly Buffer[]) => {
       const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+      // A hostile server could fill the disk.
+      if (end + bytes > remote.size) throw changed()
       const { bytesWritten } = await file.writev(chunks, end)
       end += bytesWritten
       onBytes(bytesWritten)
@@ -122,11 +125,11 @@ export async function downloadFile(
     })
     await pipeline(reply, sink, { signal }).catch((error: unknown) => {
       signal.throwIfAborted()
-      if (error instanceof Error && 'syscall' in error && error.syscall === 'write') throw error
+      if (error instanceof AppError || (error instanceof Error && 'syscall' in error && error.syscall === 'write'))
+        throw error
       throw new AppError('unavailable', { why: 'The connection was cut.' }, { cause: error })
     })
-    if (end !== remote.size)
-      throw new AppError('file_changed', { why: `"${remote.path}" changed while it was downloaded.` })
+    if (end !== remote.size) throw changed()
   }
 
   await retrying(attempt, { signal, onPause, progress: () => end })
