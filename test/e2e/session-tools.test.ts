@@ -270,8 +270,9 @@ async function hostileTerminal(page: Page, output: string) {
 
 test('a session cannot end the terminal of its reader, or freeze it, by sequences that say how often', async () => {
   await using console = await open('/sessions')
-  const times = 2 ** 31 - 1
-  const endless = ['b', 'I', 'L', 'M', 'S', 'T', 'Z'].map(final => `x\u001b[${times}${final}`)
+  const often = (times: number) => ['b', 'I', 'L', 'M', 'S', 'T', 'Z'].map(final => `x\u001b[${times}${final}`).join('')
+  // The largest number, and some that need thousands of sequences.
+  const endless = [often(2 ** 31 - 1), often(1_000).repeat(5_000)]
   await hostileTerminal(console.page, `${endless.join('')}\u001b[2J\u001b[Hhonest x\u001b[3bend\r\n`)
   await console.page.locator('.xterm-rows', { hasText: 'honest xxxx' }).waitFor()
   expect(console.problems).toEqual([])

@@ -1,19 +1,20 @@
-import { type IParser } from '@xterm/xterm'
+import { type Terminal } from '@xterm/xterm'
 
-/** Sequences that xterm.js carries out one by one, as often as their number says. */
-const REPEATED = ['b', 'I', 'L', 'M', 'S', 'T', 'Z']
-/** No terminal has more lines or columns than this. */
-const MOST_TIMES = 1_000
+/** Sequences that xterm.js carries out one by one, as often as their number says: by lines of the screen, and by columns. */
+const REPEATED = { rows: ['L', 'M', 'S', 'T'], cols: ['I', 'Z', 'b'] } as const
 
 /**
- * Ignores sequences that would be carried out very often.
+ * Ignores sequences that would be carried out more often than the screen has lines or columns.
  *
  * Threat model: a session may be hostile, and its terminal is read by whoever may enter it. The number of a sequence may be 2³¹: a dozen bytes would
- * freeze the page of the reader, or end the terminal in it for want of memory. tmux, from which the output comes, never sends such numbers itself.
+ * freeze the page of the reader, or end the terminal in it for want of memory; so would some thousands of smaller numbers. tmux, from which the
+ * output comes, sends none beyond its screen, except while the size changes, when it draws everything anew.
  */
-export function refuseEndlessRepeats(parser: Pick<IParser, 'registerCsiHandler'>): void {
-  for (const final of REPEATED) {
-    parser.registerCsiHandler({ final }, ([times]) => typeof times === 'number' && times > MOST_TIMES)
+export function refuseEndlessRepeats(terminal: Pick<Terminal, 'parser' | 'rows' | 'cols'>): void {
+  for (const side of ['rows', 'cols'] as const) {
+    for (const final of REPEATED[side]) {
+      terminal.parser.registerCsiHandler({ final }, ([times]) => typeof times === 'number' && times > terminal[side])
+    }
   }
 }
 
