@@ -26,7 +26,7 @@ export const ERRORS = {
   backup_directory: { status: 409, retry: false, title: 'Backups cannot be written' },
   backup_not_found: { status: 404, retry: false, title: 'No such backup' },
   request_in_progress: { status: 409, retry: true, title: 'The same request is still in progress' },
-  unavailable: { status: 503, retry: true, title: 'The service is not ready' },
+  unavailable: { status: 503, retry: true, title: 'Berth is not available right now' },
 
   // identity
   access_key_invalid: { status: 401, retry: false, title: 'Wrong access key or secret key' },

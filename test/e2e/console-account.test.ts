@@ -54,11 +54,12 @@ describe('the page of the preferences', () => {
   test('theme and density change at once, in other tabs too, and stay after a reload', async () => {
     await using it = await openConsole(browser, '/preferences')
     const other = await it.newTab('/sessions')
-    await it.page.getByLabel('Compact').check()
-    await it.page.getByLabel('Dark').check()
-    await expect.poll(() => it.page.locator('.v-application.v-theme--dark').count()).toBe(1)
     // The gutter of the scroll bar has the background of the whole page.
     const ground = () => it.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
+    await it.page.getByLabel('Compact').check()
+    expect(await ground()).toBe('rgb(243, 246, 247)')
+    await it.page.getByLabel('Dark').check()
+    await expect.poll(() => it.page.locator('.v-application.v-theme--dark').count()).toBe(1)
     await expect.poll(ground).toBe('rgb(12, 20, 24)')
     const height = () =>
       other
@@ -127,7 +128,7 @@ describe('the page of the account', () => {
     await it.page.keyboard.press('Tab')
     it.world.failures.set('POST /host/host/saveSettings', { code: 'unavailable' })
     await save.click()
-    await it.page.getByRole('alert').getByText('The service is not ready').waitFor()
+    await it.page.getByRole('alert').getByText('Berth is not available right now').waitFor()
     it.world.failures.clear()
     await save.click()
     await it.page.getByText('Open connections keep their port').waitFor()

@@ -395,7 +395,7 @@ describe('the list of sessions', () => {
     const other = it.world.sessions.find(({ name }) => name === 'train-resnet-50')!
     it.world.failures.set(`GET /api/v1/sessions/${other.id}/events`, { code: 'unavailable' })
     await it.page.getByRole('link', { name: 'train-resnet-50', exact: true }).click()
-    await it.page.getByRole('complementary', { name: 'Session' }).getByText('The service is not ready').waitFor()
+    await it.page.getByRole('complementary', { name: 'Session' }).getByText('Berth is not available right now').waitFor()
     expect(await it.page.locator('ol.timeline').count()).toBe(0)
   })
 

@@ -86,7 +86,7 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
     alike: true,
     path: '/account',
     world: { failures: new Map([['GET /api/v1/me/totp', { code: 'unavailable' }]]) },
-    act: page => page.getByText('The service is not ready').waitFor(),
+    act: page => page.getByText('Berth is not available right now').waitFor(),
   },
   {
     name: 'ssh-settings',

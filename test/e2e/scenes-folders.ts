@@ -89,7 +89,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
     alike: true,
     path: '/data',
     world: { failures: new Map([['GET /api/v1/folders', { code: 'unavailable' }]]) },
-    act: page => page.getByText('The service is not ready').waitFor(),
+    act: page => page.getByText('Berth is not available right now').waitFor(),
   },
   {
     name: 'folders-no-match',

@@ -115,7 +115,7 @@ export const SESSION_SCENES: readonly Scene[] = [
     world: {
       failures: new Map([['GET /api/v1/sessions', { code: 'unavailable', detail: { ...because('database_away') } }]]),
     },
-    act: page => page.getByText('The service is not ready').waitFor(),
+    act: page => page.getByText('Berth is not available right now').waitFor(),
   },
   {
     name: 'sessions-no-match',
@@ -268,7 +268,7 @@ export const SESSION_SCENES: readonly Scene[] = [
         ['GET /api/v1/usage', { code: 'unavailable' }],
       ]),
     },
-    act: page => page.getByText('The service is not ready').first().waitFor(),
+    act: page => page.getByText('Berth is not available right now').first().waitFor(),
   },
   {
     name: 'project-menu',

@@ -90,7 +90,7 @@ const en = {
   totp_required: 'Enter the code that your app shows now.',
   tunnel_failed: 'Try again in a moment.',
   tunnel_not_found: 'Open the app again.',
-  unavailable: 'Check that Berth is running, then try again.',
+  unavailable: 'Try again in a moment. If the error stays, check that Berth is running.',
   user_inactive: 'Ask an administrator to activate it again.',
   over_webhook_limit: 'Delete a webhook that nobody needs.',
   webhook_delivery_not_found: 'Load the log again: deliveries are kept for two weeks.',

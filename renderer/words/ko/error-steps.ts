@@ -87,7 +87,7 @@ export default {
   totp_required: '지금 앱에 표시된 코드를 입력하세요.',
   tunnel_failed: '잠시 후 다시 시도하세요.',
   tunnel_not_found: '앱을 다시 여세요.',
-  unavailable: 'Berth가 실행 중인지 확인하고 다시 시도하세요.',
+  unavailable: '잠시 후 다시 시도하세요. 오류가 계속되면 Berth가 실행 중인지 확인하세요.',
   user_inactive: '관리자에게 계정을 다시 활성화해 달라고 요청하세요.',
   over_webhook_limit: '필요 없는 웹훅을 삭제하세요.',
   webhook_delivery_not_found: '기록을 다시 불러오세요. 전송 기록은 2주 동안 보관합니다.',

@@ -11,7 +11,7 @@ export default {
   not_found: '리소스를 찾을 수 없습니다',
   rate_limited: '요청이 너무 많습니다',
   request_in_progress: '같은 요청이 아직 처리 중입니다',
-  unavailable: '서비스가 준비되지 않았습니다',
+  unavailable: '지금은 Berth를 사용할 수 없습니다',
   access_key_invalid: '액세스 키 또는 비밀 키가 틀렸습니다',
   clock_skewed: '컴퓨터의 시계가 맞지 않습니다',
   email_unverified: '이메일 주소가 아직 확인되지 않았습니다',

@@ -48,7 +48,7 @@ describe('--wait', () => {
     expect(code).toBe(0)
     expect((JSON.parse(out) as Session).status).toBe('TERMINATED')
     expect(err.match(/Still waiting: .*/g)).toEqual([
-      'Still waiting: The service is not ready: The manager is stopping. (unavailable)',
+      'Still waiting: Berth is not available right now: The manager is stopping. (unavailable)',
       'Still waiting: Too many requests: Try again in 2 s. (rate_limited)',
     ])
     expect(performance.now() - startedAt).toBeGreaterThan(2_000)
