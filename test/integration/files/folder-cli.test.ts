@@ -122,6 +122,12 @@ test('a folder is made with limits and for a project; the limits are changed one
   await api.addGroupMember({ params: { id: project.id, userId: user.id } })
   const shared = await json('create', 'shared', '--project', project.id, '--read-only')
   expect(shared).toMatchObject({ group: { id: project.id }, ownerId: null, permission: 'ro' })
+  // A superadmin who is no member makes folders of a project, too.
+  const others = await api.createGroup({ body: { name: 'others' } })
+  expect(await json('create', 'theirs', '--project', 'others')).toMatchObject({
+    group: { id: others.id },
+    ownerId: null,
+  })
 })
 
 test('a folder in the trash is restored with its files, by its name there', async () => {
