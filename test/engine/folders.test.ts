@@ -135,9 +135,17 @@ test('a folder is added to a running session by the command line, seen on the st
 test('folders .ssh and .local are in each session, and the session keeps its own SSH key', async () => {
   for (const name of ['.ssh', '.local']) await berth.cli('folder', 'create', name)
   const session = await launch('dotted')
-  await inSession(session, 'echo none > ~/.ssh/authorized_keys && mkdir -p ~/.local/bin && touch ~/.local/bin/tool')
+  const tool = String.raw`printf '#!/bin/sh\necho from the folder\n' > ~/.local/bin/tool && chmod +x ~/.local/bin/tool`
+  await inSession(session, `echo none > ~/.ssh/authorized_keys && mkdir -p ~/.local/bin && ${tool}`)
   const { stdout } = await berth.cli('ssh', 'dotted', '--', 'ls', '/home/work/.local/bin', '/home/work/id_container')
   expect(stdout).toBe('/home/work/id_container\n\n/home/work/.local/bin:\ntool\n')
+  // Programs of `pip install --user` are there; a login shell, which sets the PATH anew, finds them and the toolbox too.
+  for (const [words, answer] of [
+    [['tool'], /^from the folder\n$/],
+    [['bash', '-ic', 'tool'], /^from the folder\n$/],
+    [['bash', '-lc', '"tool; type tmux"'], /^from the folder\ntmux is \S+\n$/],
+  ] as const)
+    expect((await berth.cli('ssh', 'dotted', '--', ...words)).stdout, words.join(' ')).toMatch(answer)
   await berth.cli('session', 'rm', 'dotted', '--wait')
   const next = await launch('dotted-too')
   expect(await inSession(next, 'cat ~/.ssh/authorized_keys; ls ~/.local/bin')).toBe('none\ntool')
