@@ -1,6 +1,6 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { audit, launchBrowser } from '../fixtures/browser.ts'
+import { audit, launchBrowser, violationsOf } from '../fixtures/browser.ts'
 
 /** The checks of a page by axe themselves. */
 let browser: Browser
@@ -27,4 +27,12 @@ test('in `npm test` a test that runs again finds the same fault of one colour sc
   } finally {
     vi.unstubAllEnvs()
   }
+})
+
+test('an element with the role of another one is a fault', async () => {
+  const page = await browser.newPage()
+  await page.setContent(
+    '<html lang="en"><title>A page</title><main><h1>A page</h1><ul role="tabpanel"></ul></main></html>',
+  )
+  expect(await violationsOf(page, 'light')).toEqual([expect.stringContaining('light: aria-allowed-role')])
 })
