@@ -272,11 +272,16 @@ function queueOf({ sessions }: World, { searchParams }: URL) {
 /** Answers routes of administration. @returns undefined for other routes, or if this role may not use the route */
 export function answerAdmin(world: World, route: string, url: URL, body: unknown): AdminAnswer {
   const { admin } = world
-  if (world.role === 'user' || !admin) return undefined
+  if (world.role === 'user') return undefined
   const list = (items: readonly unknown[] | undefined) => ({
     status: 200,
     value: { items: items ?? [], nextCursor: null, total: items?.length ?? 0 },
   })
+  // Pages that are not about administration ask for projects too.
+  if (route === 'GET /api/v1/groups') {
+    return list(admin?.groups ?? world.projects?.map(project => ({ ...project, domain: 'default' })))
+  }
+  if (!admin) return undefined
   const agentId = /^PATCH \/api\/v1\/agents\/([0-9a-f-]{36})$/.exec(route)?.[1]
   if (agentId) {
     const agent = admin.agents?.find(({ id }) => id === agentId)
@@ -438,8 +443,6 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       return { status: 200, value: accessOf(world, admin) }
     case 'GET /api/v1/domains':
       return list(admin.domains)
-    case 'GET /api/v1/groups':
-      return list(admin.groups ?? world.projects?.map(project => ({ ...project, domain: 'default' })))
     case 'GET /api/v1/resource-policies':
       return list(admin.policies)
     default:

@@ -148,6 +148,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
       await page.getByRole('combobox', { name: 'Belongs to' }).press('ArrowDown')
       await page.getByRole('option', { name: 'Project vision' }).click()
       await page.getByText('Members of the project may').waitFor()
+      if ((await page.getByText('No such resource').count()) > 0) throw new Error('The projects could not be loaded.')
     },
   },
   {
