@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { ago, aSession, LIMITED } from './console-world.ts'
+import { TUNNELS } from './scenes-apps.ts'
 
 /** Parts of every page: palette, notices; and the pages about statistics, keys and versions. */
 let browser: Browser
@@ -46,6 +47,15 @@ test('Ctrl+K finds pages, sessions and actions, by the keyboard alone', async ()
   await search.fill('new')
   await it.page.keyboard.press('Enter')
   await it.page.getByRole('heading', { name: 'New session' }).waitFor()
+})
+
+test('the number of open tunnels is in the top bar after a reload, in a browser too', async () => {
+  await using it = await openConsole(browser, '/account', { tunnels: TUNNELS })
+  const tunnels = it.page.getByRole('link', { name: '3 open tunnels' })
+  await tunnels.waitFor()
+  await it.page.reload()
+  await tunnels.click()
+  await it.page.getByRole('heading', { name: 'Tunnels', level: 1 }).waitFor()
 })
 
 test('the palette and the dialog of a dotfile take what is typed whenever they open, not only the first time', async () => {

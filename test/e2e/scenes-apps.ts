@@ -58,7 +58,7 @@ const aTunnel = (number: number, app: App, change: Partial<Tunnel> = {}): Tunnel
   openedAt: ago(60 - number),
   ...change,
 })
-const TUNNELS = [
+export const TUNNELS = [
   aTunnel(1, APPS[0]!),
   aTunnel(2, APPS[3]!, {
     state: 'reconnecting',
