@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FolderId, type Session } from '#manager/contract'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button, rowNames } from './console-steps.ts'
-import { ago, aSession, ENDED_KERNEL, figuresOf, statsOf } from './console-world.ts'
+import { ago, aSession, ENDED_KERNEL, figuresOf, OTHER, statsOf } from './console-world.ts'
 
 /** Tabs, columns, files and addresses of the list of sessions, actions on its rows, and the charts of one session. */
 let browser: Browser
@@ -150,19 +150,26 @@ const full = [
   }),
 ]
 test.for([
-  ['comfortable', 62],
-  ['compact', 46],
-] as const)('every row of a %s list is as high as the list assumes, at any width', async ([density, height]) => {
-  const change = { sessions: full, role: 'superadmin' } as const
+  // Where owners have no column, each stands in a line of its own.
+  ['comfortable', 62, 74],
+  ['compact', 46, 46],
+] as const)('every row of a %s list is as high as the list assumes, at any width', async ([density, wide, usual]) => {
+  const long = { name: 'a-name-of-a-session-that-takes-two-lines-wherever-it-has-no-room', ...OTHER }
+  const change = { sessions: [...full, aSession(4, long)], role: 'superadmin' } as const
   await using it = await openConsole(browser, '/sessions', change, { width: 1900, height: 800 })
   await it.page.evaluate(value => localStorage.setItem('berth.density', value), density)
   await it.page.reload()
   await it.page.getByText('all-gauges').waitFor()
-  for (const width of [1980, 1400, 1180, 1000]) {
+  for (const [width, height] of [
+    [1980, wide],
+    [1400, usual],
+    [1180, usual],
+    [1000, usual],
+  ] as const) {
     await it.page.setViewportSize({ width, height: 800 })
     const heights = () =>
       it.page.locator('tr.row').evaluateAll(rows => rows.map(row => row.getBoundingClientRect().height))
-    await expect.poll(heights).toEqual([height, height, height])
+    await expect.poll(heights).toEqual([height, height, height, height])
     // The content of a cell keeps a distance from the cell's borders.
     const gaps = await it.page.locator('tr.row td').evaluateAll(cells =>
       cells.flatMap(cell => {
@@ -395,7 +402,10 @@ describe('the list of sessions', () => {
     const other = it.world.sessions.find(({ name }) => name === 'train-resnet-50')!
     it.world.failures.set(`GET /api/v1/sessions/${other.id}/events`, { code: 'unavailable' })
     await it.page.getByRole('link', { name: 'train-resnet-50', exact: true }).click()
-    await it.page.getByRole('complementary', { name: 'Session' }).getByText('Berth is not available right now').waitFor()
+    await it.page
+      .getByRole('complementary', { name: 'Session' })
+      .getByText('Berth is not available right now')
+      .waitFor()
     expect(await it.page.locator('ol.timeline').count()).toBe(0)
   })
 
