@@ -48,5 +48,5 @@ const queueTable = (items: readonly Session[]) =>
   )
 
 /** The resources of a session; of a cluster those of each container. */
-const requestText = ({ requested, clusterSize }: Session) =>
+export const requestText = ({ requested, clusterSize }: Session) =>
   clusterSize === 1 ? amounts(requested) : `${clusterSize} × (${amounts(requested)})`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { sayFormErrorsPlainly } from '#manager/contract'
-import { parseChanges } from './settings.ts'
+import { sayFormErrorsPlainly, type SystemSettings } from '#manager/contract'
+import { parseChanges, settingsTable } from './settings.ts'
 
 test('values are parsed by the type of their key', () => {
   const changes = ['smtpPort=465', 'requireEmailVerification=false', 'smtpUser=42', 'smtpHost=null', 'termsUrl=']
@@ -40,4 +40,10 @@ test.each([
   ['smtpPassword=secret', '--smtp-password'],
 ])('%s is refused, naming what is wrong', (change, words) => {
   expect(() => parseChanges([change])).toThrow(words)
+})
+
+test('mail is called set, not ready, before a mail was sent; without it, the missing settings are named', () => {
+  const shown = (mailReady: boolean) => settingsTable({ mailReady, changes: {} } as unknown as SystemSettings)
+  expect(shown(true)).toContain('set (test-mail tries it)')
+  expect(shown(false)).toContain('no: needs smtpHost, smtpFrom and publicUrl')
 })

@@ -81,7 +81,7 @@ function meanings(text: string): unknown[] {
   return /^-?\d+(\.\d+)?$/.test(text) ? [Number(text), text] : [text]
 }
 
-const settingsTable = ({ changes, ...settings }: SystemSettings) =>
+export const settingsTable = ({ changes, ...settings }: SystemSettings) =>
   table(
     ['SETTING', 'VALUE', 'CHANGED BY', 'AGE'],
     Object.entries(settings).map(([key, value]) => {

@@ -65,7 +65,9 @@ export function addSignInProviderCommands(program: Command): void {
 
   provider
     .command('set <id> [settings...]')
-    .description('Change settings of a provider: key=value … Lists and the mapping are JSON; null clears a setting.')
+    .description(
+      "Change settings of a provider: key=value … Lists are words, such as scopes='email profile', or JSON, as the mapping is; null clears a setting.",
+    )
     .option('--ca-file <path>', 'of a directory: PEM certificates of the only authorities to trust')
     .option('--client-secret', 'ask for a new client secret, or password of bindDn')
     .option('--client-secret-stdin', 'read the new secret from standard input')

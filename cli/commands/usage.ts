@@ -161,17 +161,19 @@ const limitTable = (
   )
 
 const part = (idle: number | null) => (idle === null ? '–' : `${Math.round(100 * (1 - idle))} %`)
-const reportTable = (items: UsageReport['items']) =>
+/** Two decimals below one hour, so that short sessions are not zero. */
+const hours = (value: number) => value.toFixed(value < 1 ? 2 : 1)
+export const reportTable = (items: UsageReport['items']) =>
   table(
     ['NAME', 'GPU-HOURS', 'GPU USED', 'WASTED', 'CORE-HOURS', 'CPU USED', 'GIB-HOURS', 'RAM USED', 'SESSIONS'],
     items.map(one => [
       one.name || '–',
-      one.gpuHours.toFixed(1),
+      hours(one.gpuHours),
       part(one.gpuIdle),
-      one.gpuWastedHours?.toFixed(1) ?? '–',
-      one.cpuHours.toFixed(1),
+      one.gpuWastedHours === null ? '–' : hours(one.gpuWastedHours),
+      hours(one.cpuHours),
       part(one.cpuIdle),
-      one.memGibHours.toFixed(1),
+      hours(one.memGibHours),
       part(one.memIdle),
       String(one.sessions),
     ]),
