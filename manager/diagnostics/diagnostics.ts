@@ -13,13 +13,17 @@ import {
   toWireError,
 } from '#manager/contract'
 import { type RequestReply } from '#agent/contract'
+import { shareRuns } from '#base/share-runs'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { createRedactor, type Redactor } from './redact-secrets.ts'
 import { type OtherManagers } from './other-managers.ts'
 import { plainNamesOf } from './plain-names.ts'
 
 export interface Diagnostics {
+  /** `berth doctor` of this manager. It takes seconds of CPU, so calls at once share one run. */
+  readonly own: () => Promise<Diagnosis>
   /**
    * @param id process of a manager on this database
    * @throws AppError `not_found`, `unavailable`, `internal`
@@ -40,7 +44,7 @@ export interface DiagnosticsDeps {
   readonly processId: string
   /** All managers on this database. */
   readonly listManagers: () => Promise<readonly { readonly id: string }[]>
-  /** `berth doctor` of this manager. */
+  /** Runs `berth doctor` of this manager. */
   readonly doctor: () => Promise<Diagnosis>
   readonly others: OtherManagers
   /** Files of the bundle for which the manager needs no other process, by path; each is read when its turn comes. */
@@ -64,14 +68,17 @@ const AT_ONCE = 16
 /** Runs `berth doctor` of managers and agents. Each is asked separately, so that one that hangs does not delay the others. */
 export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
   const { agents, listAgents, facts, log } = deps
+  const own = shareRuns(() => onBehalfOfAll(() => deps.doctor()))
 
   const ask = (id: AgentId, signal?: AbortSignal): Promise<RequestReply<'diagnose'>> =>
     agents.request(id, 'diagnose', {}, { timeoutMs: deps.agentMs ?? AGENT_MS, ...(signal ? { signal } : {}) })
 
   return {
+    own,
+
     manager: async (id, signal) =>
       id === deps.processId
-        ? deps.doctor()
+        ? own()
         : (await deps.others.ask(id, { withLog: false, ...(signal ? { signal } : {}) })).diagnosis,
 
     async agent(id) {
@@ -100,7 +107,7 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
         await add(`${folder}/log.jsonl`, redactLines(reply.log, redactor))
       }
       const addOwn = async () => {
-        await addJson(`managers/${deps.processId}/doctor.json`, deps.doctor)
+        await addJson(`managers/${deps.processId}/doctor.json`, own)
         await add(`managers/${deps.processId}/log.jsonl`, redactLines(deps.logLines(), redactor))
       }
       const fill = async () => {

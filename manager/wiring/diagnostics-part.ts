@@ -5,14 +5,13 @@ import { type Cluster } from '../cluster/cluster.ts'
 import { type ManagerConfig } from '../config.ts'
 import { createRedactor } from '../diagnostics/redact-secrets.ts'
 import { createOtherManagers } from '../diagnostics/other-managers.ts'
-import { createDiagnostics } from '../diagnostics/diagnostics.ts'
+import { createDiagnostics, type Diagnostics } from '../diagnostics/diagnostics.ts'
 import { createDiagnosticsRoutes } from '../http/routes/diagnostics.ts'
 import { type Log } from '../log.ts'
 import { type ManagerList } from '../scheduler/managers.ts'
 import { readKnownSecrets } from '../secrets/known-secrets.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
-import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { readMigrationNames } from '../store/operation/snapshot.ts'
 import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { listPending } from '../store/sessions/queue.ts'
@@ -46,13 +45,11 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     ...configured.filter(secret => secret !== undefined),
     ...(await readKnownSecrets(db, box)),
   ]
-  let running: Promise<Diagnosis> | undefined
-  const doctor = () => (running ??= onBehalfOfAll(() => deps.doctor()).finally(() => (running = undefined)))
   const others = createOtherManagers({
     db,
     cluster,
     async own(withLog) {
-      const diagnosis = await doctor()
+      const diagnosis = await diagnostics.own()
       if (!withLog) return { diagnosis, log: [] }
       // The manager that creates the bundle replaces addresses, each by the same name in all files.
       const redactor = createRedactor({ known: await secrets(), addresses: false })
@@ -60,13 +57,13 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     },
     log: deps.log,
   })
-  const diagnostics = createDiagnostics({
+  const diagnostics: Diagnostics = createDiagnostics({
     agents,
     listAgents: () => agentService.list(),
     getAgent: id => agentService.get(id),
     processId: cluster.processId,
     listManagers: async () => (await managers.list()).items,
-    doctor,
+    doctor: deps.doctor,
     others,
     facts: {
       'versions.json': () => ({

@@ -1,4 +1,3 @@
-import { shareRuns } from '#base/share-runs'
 import { createAuditLog } from '../audit/audit-log.ts'
 import { type Backups } from '../backup/backups.ts'
 import { type Certificates } from '../certificates/certificates.ts'
@@ -81,7 +80,7 @@ export function createSystemHandlers(deps: SystemHandlersDeps) {
       managers,
       settings,
       longRequests: deps.longRequests,
-      doctor: shareRuns(() => runDoctor(dataDir, deps.ownUrl())),
+      doctor: () => runDoctor(dataDir, deps.ownUrl()),
       logLines: () => log.recent?.() ?? [],
       log,
     }),
