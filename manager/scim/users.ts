@@ -180,7 +180,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
         .transaction(async trx => {
           const hidden = await findHidden(trx, client.domain, email)
           const user = hidden
-            ? await lockUser(trx, hidden.id)
+            ? await lockHidden(trx, client, hidden.id, email)
             : await insertAccount(trx, {
                 ...{ email, role: 'user', domain: client.domain, password_hash, password_set: false },
                 name: nameOf(given, email.split('@')[0] ?? email),
@@ -216,6 +216,15 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
 
     remove: (client, id) => change(client, id, () => null),
   }
+}
+
+/**
+ * Locks a deleted account, and looks for it once more: meanwhile it may have been moved to another domain, or another request may have made it
+ * again.
+ */
+async function lockHidden(trx: Db, { domain }: ScimClient, id: UserId, email: string): Promise<UserRow | undefined> {
+  const user = await lockUser(trx, id)
+  return (await findHidden(trx, domain, email))?.id === id ? user : undefined
 }
 
 /** No person: the change is a client's. */

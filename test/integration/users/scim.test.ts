@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from 'kysely'
 import { type ApiClient } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
 import { ERROR, GROUP, PATCH, scimClient, type ScimRequest, USER } from './scim-steps.ts'
@@ -97,6 +100,29 @@ describe('users', () => {
       })
     const other = await made()
     expect((await patch(other.id, { op: 'replace', path: 'userName', value: given.userName })).status).toBe(409)
+  })
+
+  test('that were deleted do not come back in another domain, to which they are moved meanwhile', async () => {
+    const given = aUser()
+    const { id } = (await scim('POST', '/Users', given)).body
+    await scim('DELETE', `/Users/${id}`)
+    await using store = await openToRead({ ...manager.source, log: silentLog })
+    const [locked, moved] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()]
+    const move = store.db.transaction().execute(async trx => {
+      await sql`select from users where id = ${id}::uuid for update`.execute(trx)
+      locked.resolve(undefined)
+      await moved.promise
+      await sql`update users set domain = 'default' where id = ${id}::uuid`.execute(trx)
+    })
+    await locked.promise
+    const again = scim('POST', '/Users', given)
+    const waiting = sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(async () => (await waiting.execute(store.db)).rows[0]?.count).toBeGreaterThan(0)
+    moved.resolve(undefined)
+    await move
+    expect((await again).status).toBe(409)
+    expect(await admin.getUser({ params: { id } })).toMatchObject({ domain: 'default', active: false })
   })
 
   test('are refused where they are not valid', async () => {
