@@ -19,9 +19,10 @@ export type AccountSpec = Omit<NewUser, 'id' | 'domain' | 'resource_policy'> & {
 
 /**
  * Inserts an account and adds it to its groups. Call it inside a transaction. Every account is created here: by an admin, a sign-up, or the
- * first start. @throws AppError `user_exists`, `domain_not_found`, `group_not_found`, `resource_policy_not_found`
+ * first start, a provider or SCIM. @throws AppError `bad_request` for an address with look-alike letters, `user_exists`, `domain_not_found`, `group_not_found`, `resource_policy_not_found`
  */
 export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }: AccountSpec): Promise<UserRow> {
+  requirePlainAddress(spec.email)
   const id = newId(UserId)
   await requireDomain(trx, spec.domain)
   const ids = await groupIds(trx, spec.domain, groups)
@@ -34,6 +35,14 @@ export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }
   const row = await lockUser(trx, id)
   if (!row) throw new Error('a user was inserted and is not there')
   return row
+}
+
+/**
+ * Refuses letters that look like others, or that have two forms in Unicode, in the address of a new account: two people could not be told
+ * apart in lists and when something is shared. Only addresses at `localhost` can have such letters. Accounts from before keep theirs.
+ */
+export function requirePlainAddress(email: string): void {
+  if (!/^[\x21-\x7e]+$/.test(email)) throw new AppError('bad_request', because('address_letters', { email }))
 }
 
 /**

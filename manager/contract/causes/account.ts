@@ -75,6 +75,8 @@ export const ACCOUNT_CAUSES = {
   try_again_in_second: 'Try again in a second.',
   try_again_in_seconds: 'Try again in {seconds} seconds.',
   choose_other_address: 'Choose another address.',
+  address_letters:
+    '{email} has letters before the @ that can look like others. Choose an address with letters from a to z, digits and signs only.',
   account_domain_deactivated: 'An admin has deactivated the domain of the account.',
 
   // keypairs and SSH keys

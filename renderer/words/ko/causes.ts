@@ -526,6 +526,8 @@ export default {
   periods_at_most: '한 번에 기간 {limit}개까지 볼 수 있습니다.',
   days_at_most: '한 번에 {limit}일까지 볼 수 있습니다.',
   choose_other_address: '다른 주소를 사용하세요.',
+  address_letters:
+    '주소 {email}의 @ 앞부분에 다른 글자와 비슷해 보이는 글자가 있습니다. a–z의 영문자, 숫자, 기호만 있는 주소를 사용하세요.',
   only_console: '콘솔 프로세스만 할 수 있습니다.',
   own_account_elsewhere: '자신의 계정은 내 계정 페이지에서 바꾸세요(API: {request}).',
   try_again: '다시 시도하세요.',

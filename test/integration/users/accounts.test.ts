@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient, type SystemSettingsChange, UserId } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { startTestManager, type TestManager, AS_CONSOLE } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
@@ -53,6 +55,17 @@ const linkTo = async (email: string, page: 'verify' | 'reset-password') => {
   await expect.poll(() => smtp.mailTo(email, pattern)).toBeDefined()
   return tokenOf(smtp.mailTo(email, pattern)?.text ?? '')
 }
+
+test('a new account has no address that looks like that of another; accounts from before sign in with theirs', async () => {
+  const body = { name: 'Admin', password: PASSWORD, mustChangePassword: false }
+  for (const email of ['\u0430dmin@localhost', 'bj\u00f6rn@localhost', 'bjo\u0308rn@localhost'])
+    expect(await codeOf(admin.createUser({ body: { ...body, email } })), email).toBe('bad_request')
+  const before = 'bj\u00f6rn@localhost'
+  const { id } = await admin.createUser({ body: { ...body, email: 'bjorn@localhost' } })
+  await using store = await openToRead({ ...manager.source, log: silentLog })
+  await store.db.updateTable('users').set({ email: before }).where('id', '=', id).execute()
+  expect((await (await apiFor(before)).me()).user.email).toBe(before)
+})
 
 describe('signing up', () => {
   test('a stranger confirms the address with the mailed link and the password, and can sign in; the link works once', async () => {
