@@ -1,15 +1,17 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Group, type Preset, type ResourcePolicy, type User } from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
+import { blocksOf, commandsIn, wordsOfBerth } from '../../fixtures/page-blocks.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 /** Commands of administrators and their output, also for wrong input. */
 
+const GUIDE = new URL('../../../docs/admin/backup.md', import.meta.url)
 const GiB = 2 ** 30
 let cluster: SessionsCluster
 let cli: Cli
@@ -49,14 +51,19 @@ test('an update of a preset keeps what it does not name, and names of presets ig
   expect((await admin('preset', 'update', 'small', '--mem', '128m')).err).toContain(
     'Shared memory is part of the RAM (mem)',
   )
+  const listed = await admin('preset', 'ls')
+  expect(listed).toMatchObject({ code: 0, err: 'No host is connected, so no preset fits now.\n' })
   await admin('preset', 'rm', 'small')
 })
 
-test('backups are scheduled, made, listed and deleted', async () => {
-  const shown = await admin('backup', 'schedule', 'set', '--at', '03:00', '--time-zone', 'Asia/Seoul', '--keep', '3')
+test('backups are scheduled by the commands of the guide, made, listed and deleted', async () => {
+  const block = blocksOf(await readFile(GUIDE, 'utf8'), 'sh').find(text => text.includes('backup schedule set'))
+  const [set = '', ...looks] = commandsIn(block ?? '')
+  const shown = await cli.run(wordsOfBerth(set))
   expect(shown.out).toMatch(
-    /^Every day at 03:00 \(Asia\/Seoul\); the newest 3 are kept; (next:|overdue since) [^.]*03:00/,
+    /^Every day at 03:00 \(Asia\/Seoul\); the newest 14 are kept; (next:|overdue since) [^.]*03:00/,
   )
+  for (const look of looks) expect(await cli.run(wordsOfBerth(look)), look).toMatchObject({ code: 0 })
   expect((await admin('backup', 'schedule', 'set', '--at', '3 am')).err).toContain(
     'must be a time of day such as 03:00',
   )
@@ -152,7 +159,8 @@ test('policies accept the same time formats as sessions, and are assigned by e-m
 })
 
 test('access to a resource group is granted by e-mail address and by the name of a project', async () => {
-  await admin('resource-group', 'create', 'gpu', '--domains', 'none')
+  const made = await admin('resource-group', 'create', 'gpu', '--domains', 'none')
+  expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^NAME .*\ngpu /) as string })
   expect((await admin('resource-group', 'grant', 'gpu', '--user', 'ada@example.org')).out).toContain('ada@example.org')
   expect((await admin('resource-group', 'grant', 'gpu', '--project', 'default/default')).out).toMatch(
     /project +default\/default/,

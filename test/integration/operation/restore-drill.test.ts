@@ -11,7 +11,7 @@ import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { freePort } from '../../fixtures/free-port.ts'
 import { ADMIN, readAdminPassword, temporaryDirectory } from '../../fixtures/manager.ts'
 import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
-import { blocksOf } from '../../fixtures/page-blocks.ts'
+import { blocksOf, commandsIn } from '../../fixtures/page-blocks.ts'
 
 const execute = promisify(execFile)
 const PASSPHRASE = 'a long enough passphrase'
@@ -25,8 +25,9 @@ afterEach(async () => {
 
 /** Commands of the first blocks of the guide, without comments: the backup, and the restore. */
 async function commandsOfGuide(): Promise<string[]> {
-  const blocks = blocksOf(await readFile(GUIDE, 'utf8'), 'sh').slice(0, 2)
-  return blocks.flatMap(text => text.split('\n').map(line => line.replace(/\s*#.*/, ''))).filter(Boolean)
+  return blocksOf(await readFile(GUIDE, 'utf8'), 'sh')
+    .slice(0, 2)
+    .flatMap(commandsIn)
 }
 
 test('the steps of the guide: a host that has pinned the certificate of Berth comes back by itself', async () => {

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { request as httpsRequest } from 'node:https'
 import { once } from 'node:events'
 import { type IncomingMessage } from 'node:http'
@@ -10,11 +10,16 @@ import { type HostInfo, type Reply } from '#proxy/contract'
 import { startWeb } from '../../../proxy/web/server.ts'
 import { startHaproxy } from '../../fixtures/haproxy.ts'
 import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
+import { blocksOf, commandsIn } from '../../fixtures/page-blocks.ts'
 
 /** A real HAProxy with TLS before a real console and manager: with the fields of docs/admin/agents.md, and without. */
 const NAME = 'berth.example.org'
 const CLIENT = '127.0.0.2'
-const FIELDS = ['option forwardfor', 'http-request set-header X-Forwarded-Proto https']
+const PAGE = new URL('../../../docs/admin/agents.md', import.meta.url)
+/** The lines of the guide that make HAProxy send the fields. */
+const FIELDS = blocksOf(await readFile(PAGE, 'utf8'), 'haproxy')
+  .flatMap(commandsIn)
+  .filter(line => /^(option forwardfor|http-request set-header)/.test(line))
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

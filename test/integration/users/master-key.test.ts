@@ -7,6 +7,7 @@ import { rotateMasterKey } from '../../../manager/secrets/rotate.ts'
 import { createCli } from '../../fixtures/cli.ts'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 import { FAST, type Managers, startManagers } from '../../fixtures/managers.ts'
+import { blocksOf, commandsIn, wordsOfBerth } from '../../fixtures/page-blocks.ts'
 import { startWebhookReceiver, verifyEvent } from '../../fixtures/webhook-receiver.ts'
 
 test('the first start creates a key that only its owner can read, and the database stores its fingerprint', async () => {
@@ -103,12 +104,16 @@ test('a manager that runs with the old key says so to load balancers and at ever
   })
 })
 
-test('`berth rotate-master-key` works on the database of its own', async () => {
+const GUIDE = new URL('../../../docs/admin/backup.md', import.meta.url)
+
+test('the command of the guide for a new master key works on the database of its own', async () => {
   await using stack = new AsyncDisposableStack()
   const { path: data } = stack.use(await temporaryDirectory())
   const cli = stack.use(await createCli())
   const file = join(data, 'master.key')
-  const rotate = async () => await cli.run(['rotate-master-key', '--data', data, '--json'])
+  const block = blocksOf(await readFile(GUIDE, 'utf8'), 'sh').find(text => text.includes('rotate-master-key'))
+  const [command = ''] = commandsIn(block ?? '')
+  const rotate = async () => await cli.run([...wordsOfBerth(command), '--data', data, '--json'])
   {
     await using _manager = await startTestManager({ dataDir: data })
     expect(await rotate()).toMatchObject({ code: 1, err: expect.stringContaining('Another') as string })
