@@ -55,9 +55,9 @@ test('a session that waits for a year does not keep the folder of which its owne
 })
 
 test('sessions with the right to a folder wait while it is in the trash, and start once it is restored', async () => {
-  const soon = new Date(Date.now() + 1_500).toISOString()
-  const [own, other] = [await launch(ada, soon), await launch(bob.api, soon)]
+  const [own, other] = [await launch(ada, inAYear()), await launch(bob.api, inAYear())]
   await trash()
+  for (const { id } of [own, other]) await cluster.comeToStart(id)
   for (const [api, { id }] of [
     [ada, own],
     [bob.api, other],

@@ -97,9 +97,9 @@ test('defaults of an image are replaced, hidden from other users, removed once, 
 })
 
 describe('a session that is scheduled for later', () => {
-  test('the session waits until its time with that reason, outside of the queue, and then starts', async () => {
+  test('the session waits until its time with that reason, outside of the queue, and one whose time comes starts', async () => {
     await cluster.join()
-    const startsAt = new Date(Date.now() + 6_000).toISOString()
+    const startsAt = new Date(Date.now() + 86_400_000).toISOString()
     const later = await cluster.launch({ name: 'later', startsAt })
     expect(later.startsAt).toBe(startsAt)
     await expect.poll(() => cluster.reasonOf(later.id)).toBe('starts_later')
@@ -113,8 +113,9 @@ describe('a session that is scheduled for later', () => {
     const now = await cluster.launch({ name: 'at-once' })
     await cluster.reach(now.id, 'RUNNING')
     expect((await cluster.api.getSession({ params: { id: later.id } })).status).toBe('PENDING')
-    const running = await cluster.reach(later.id, 'RUNNING')
-    expect(Date.parse(running.startedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(startsAt))
+    const soon = new Date(Date.now() + 2_000).toISOString()
+    const running = await cluster.reach((await cluster.launch({ name: 'soon', startsAt: soon })).id, 'RUNNING')
+    expect(Date.parse(running.startedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(soon))
   })
 
   test('the session can be cancelled; a time in the past or too far away is refused', async () => {

@@ -40,11 +40,16 @@ async function invite(permission: FolderPermission): Promise<void> {
 }
 const uninvite = () => ada.deleteFolderMember({ params: { id: folder.id, userId: bob.id } })
 
-/** A session of Bob with the folder that waits for its start time, which comes after `meanwhile`. */
-async function waiting(spec: Partial<SessionSpec>, meanwhile: (id: SessionId) => Promise<unknown>): Promise<SessionId> {
-  const startsAt = new Date(Date.now() + 1_500).toISOString()
-  const { id } = await cluster.launch({ startsAt, ...spec }, bob.api)
+/** A session that waits for its start time, which comes after `meanwhile`. */
+async function waiting(
+  spec: Partial<SessionSpec>,
+  meanwhile: (id: SessionId) => Promise<unknown>,
+  api = bob.api,
+): Promise<SessionId> {
+  const startsAt = new Date(Date.now() + 86_400_000).toISOString()
+  const { id } = await cluster.launch({ startsAt, ...spec }, api)
   await meanwhile(id)
+  await cluster.comeToStart(id)
   return id
 }
 const withFolder: Partial<SessionSpec> = { folders: [{ folder: 'data' }] }
@@ -130,9 +135,8 @@ test('a folder that an administrator may not mount any more is not in a session 
   const asAdmin = await ada.inviteToFolder({ params: { id: folder.id }, body: { email: 'admin@localhost' } })
   await cluster.api.acceptFolderInvitation({ params: { id: asAdmin.id } })
   const { user: admin } = await cluster.api.me()
-  const startsAt = new Date(Date.now() + 1_500).toISOString()
-  const { id } = await cluster.launch({ ...withFolder, owner: 'bob@localhost', startsAt })
-  await ada.deleteFolderMember({ params: { id: folder.id, userId: admin.id } })
+  const leave = () => ada.deleteFolderMember({ params: { id: folder.id, userId: admin.id } })
+  const id = await waiting({ ...withFolder, owner: 'bob@localhost' }, leave, cluster.api)
   await expect
     .poll(() => reasonOf(id))
     .toMatchObject({
