@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { defined } from '#base/defined'
 import { type ApiClient, type RouteName, ROUTES, type RouteSpec, SessionId, UserId } from '#manager/contract'
+import { casesOf } from '../../../build/bootstrap/test-sets.ts'
 import { createAuditLog } from '../../../manager/audit/audit-log.ts'
 import { createAuditRecorder } from '../../../manager/audit/recorder.ts'
 import { silentLog } from '../../../manager/log.ts'
@@ -13,13 +14,26 @@ import { rawRequest } from '../../fixtures/raw-http.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { bodiesOf } from './marked-bodies.ts'
 
+/** Recorders count within windows of these lengths: the manager's, and one of a test. None ends by itself here, however slow the machine is. */
+const MINUTE_MS = 60_000
+const WINDOW_MS = 61_000
+let endWindow: (() => void) | undefined
+
+const stack = new AsyncDisposableStack()
 let manager: TestManager
 let admin: Awaited<ReturnType<TestManager['signIn']>>
 beforeAll(async () => {
-  manager = await startTestManager()
+  const { setTimeout } = globalThis
+  const held = (run: () => void, ms?: number, ...given: unknown[]) => {
+    if (ms === WINDOW_MS) endWindow = run
+    return setTimeout(run, ms === MINUTE_MS || ms === WINDOW_MS ? 24 * 3_600_000 : ms, ...given)
+  }
+  const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(held as typeof setTimeout)
+  stack.defer(() => spy.mockRestore())
+  manager = stack.use(await startTestManager())
   admin = await manager.signIn()
 })
-afterAll(() => manager[Symbol.asyncDispose]())
+afterAll(() => stack.disposeAsync())
 
 describe('the protection of the audit log', () => {
   test('the log cannot be changed, not even by the database user of the manager', async () => {
@@ -66,9 +80,7 @@ describe('the protection of the audit log', () => {
     const body = { email: 'x@example.org', name: 'X', password: 'Their-own-pass-1' }
     await expect(other.api.createUser({ body })).rejects.toMatchObject({ code: 'forbidden' })
     const before = await rowsOf('failing@example.org')
-    // If a minute has ended meanwhile, its count and the first count of the next minute are rows, too.
-    const rows = before.filter(({ action }) => action === 'deleteSession').length
-    expect([1, 3]).toContain(rows)
+    expect(before.filter(({ action }) => action === 'deleteSession')).toHaveLength(1)
     for (let i = 0; i < 200; i++) await fail(`01900000-0000-7000-8000-${String(i).padStart(12, '0')}`)
     expect((await rowsOf('failing@example.org')).length).toBeLessThan(130)
     expect((await rowsOf('failing-too@example.org')).map(({ action }) => action)).toContain('createUser')
@@ -119,7 +131,7 @@ describe('the protection of the audit log', () => {
 
   test('counts are written at the end of the minute', async () => {
     await using store = await storeOf(manager)
-    await using recorder = createAuditRecorder({ store, log: silentLog, windowMs: 200 })
+    await using recorder = createAuditRecorder({ store, log: silentLog, windowMs: WINDOW_MS })
     const [actor_id, actor] = [newId(UserId), 'counted@example.org']
     const refused = { actor_id, actor, action: 'knock', result: 'forbidden', address: '10.0.0.1', detail: { a: 1 } }
     for (let i = 0; i < 4; i++) await recorder.record({ ...refused, target: 'session:1' })
@@ -130,6 +142,7 @@ describe('the protection of the audit log', () => {
         select target, result, detail, address from audit_log where actor = ${actor} order by id`.execute(store.db)
       return rows
     }
+    endWindow?.()
     const row = { result: 'forbidden', detail: { a: 1 }, address: '10.0.0.1' }
     await expect.poll(rows).toEqual([
       { ...row, target: 'session:1' },
@@ -168,11 +181,15 @@ describe('the protection of the audit log', () => {
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         }
         // A query field that no route accepts.
-        await rawRequest(`${url}?token=${marker}`, { method: route.method, headers })
+        if (token === admin.token || token === undefined)
+          await rawRequest(`${url}?token=${marker}`, { method: route.method, headers })
         const bodies = route.body ? bodiesOf(route.body, marker) : [undefined]
-        // Strangers are refused before their body is looked at: one with all its fields marked shows that.
-        const isStranger = route.access !== 'none' && !(token !== undefined && token in tokens)
-        for (const body of isStranger ? bodies.slice(0, 1) : bodies) {
+        // A request without a right to its route is refused before its body is looked at: one with all fields marked shows that.
+        const role = token === undefined ? undefined : tokens[token]
+        const isRefused = route.access !== 'none' && role !== 'superadmin' && role !== route.access
+        // The superadmin sends every field: of the same bodies from others, some show that it does not depend on the sender.
+        const some = role === 'superadmin' ? bodies : casesOf(bodies, 3)
+        for (const body of isRefused ? bodies.slice(0, 1) : some) {
           const reply = await rawRequest(url, { method: route.method, headers, ...defined({ body }) })
           sent++
           if (reply.status < 300) succeeded.add(name)
