@@ -1,7 +1,10 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type Session } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { gpus, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
@@ -24,8 +27,9 @@ beforeAll(async () => {
   const allocations = {
     confirmMs: 300,
     retryMs: 300,
-    appearMs: 2_000,
-    pollMs: 100,
+    // A slow machine may show a job long after it was asked for.
+    appearMs: 600_000,
+    pollMs: 200,
     giveUpMs: 1_000,
     mostWaiting: MOST_WAITING,
   }
@@ -240,7 +244,7 @@ test('a session chooses a time limit and what its group offers, and shows when S
   const name = await nameOf(session)
   expect((await linesOf('asked'))[0]).toMatch(/ --qos=urgent --time=240$/)
   // The last warnings, 15 and 5 minutes before the end, are past.
-  const end = Math.round(Date.now() / 1000) + 200
+  const end = Math.round(Date.now() / 1000) + 280
   const times = { submit_time: end - 14_400, start_time: end - 14_400, end_time: end }
   await say([job(name, { ...times, time_limit: { set: true, infinite: false, number: 240 } })])
   await berth.reach(session.id, 'RUNNING')
@@ -261,7 +265,7 @@ test('a preempted session is told, has the grace time of Slurm, and ends before 
   const { session, name } = await run()
   const warned = () => agent.requests('warn_kernel').map(({ at, isEnd }) => ({ at, isEnd }))
   const inSeconds = (seconds: number) => Math.round(Date.now() / 1000) + seconds
-  const end = inSeconds(40)
+  const end = inSeconds(400)
   await say([job(name, { preempt_time: inSeconds(-20), end_time: end })])
   await expect.poll(warned).toEqual([{ at: new Date(end * 1000).toISOString(), isEnd: true }])
   await looks(2)
@@ -278,7 +282,7 @@ test('a session that may be interrupted is told of a preemption, and continues o
   await berth.reach(session.id, 'RUNNING')
   const inSeconds = (seconds: number) => Math.round(Date.now() / 1000) + seconds
   const get = () => berth.api.getSession({ params: { id: session.id } })
-  const end = inSeconds(40)
+  const end = inSeconds(400)
   await say([job(name, { preempt_time: inSeconds(-20), end_time: end })])
   // Berth stops it 15 seconds before Slurm does.
   const at = new Date((end - 15) * 1000).toISOString()
@@ -446,6 +450,10 @@ test('a request of an earlier user is released also if it is granted after the m
   const first = await nameOf(session)
   await as('ida2')
   // Slurm has not answered with the request in time, so that there is another one.
+  await using store = await openToRead({ ...berth.source, log: silentLog })
+  await sql`update allocations set asked_at = now() - interval '1 hour' where session_id = ${session.id}`.execute(
+    store.db,
+  )
   await expect.poll(() => linesOf('users')).toContain('ida2 salloc')
   await say([job(first, { user_id: 2001, user_name: 'ida' })])
   await expect.poll(() => linesOf('users')).toContain('ida scancel')

@@ -7,7 +7,7 @@ import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
 
 test('one of two managers requests the allocation; when it ends, the other one starts the session on it and requests none', async () => {
   await using stack = new AsyncDisposableStack()
-  const allocations = { confirmMs: 300, retryMs: 10_000, appearMs: 10_000, pollMs: 200 }
+  const allocations = { confirmMs: 300, retryMs: 10_000, appearMs: 600_000, pollMs: 200 }
   const managers = stack.use(await startManagers({ ...FAST, allocations }))
   const { path } = stack.use(await temporaryDirectory())
   await writeFile(join(path, 'jobs'), '{"jobs":[]}')
