@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
+import { ANSWER_LIMIT_MS } from '../../../manager/store/answer-limits.ts'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 import { startStallingProxy } from '../../fixtures/stalling-proxy.ts'
@@ -26,7 +27,8 @@ async function ask(url: string, token: string, method = 'GET', path = '/api/v1/m
   return { status: reply.status, code, ms: performance.now() - asked }
 }
 
-const LIMIT_MS = 10_000
+/** Of the manager, ANSWER_LIMIT_MS; the rest is for machines that are slow and busy. */
+const LIMIT_MS = 20_000
 
 async function expectRefusedInTime(url: string, token: string): Promise<void> {
   // More reads and changes than there are connections, one after the other and at once.
@@ -40,7 +42,8 @@ async function expectRefusedInTime(url: string, token: string): Promise<void> {
   }
   const next = await ask(url, token)
   expect(next).toMatchObject({ status: 503, code: 'unavailable' })
-  expect(next.ms).toBeLessThan(3_000)
+  // Nobody waits for the limit again.
+  expect(next.ms).toBeLessThan(ANSWER_LIMIT_MS)
   const ready = await ask(url, token, 'GET', '/readyz')
   expect(ready).toMatchObject({ status: 503, code: 'unavailable' })
 }

@@ -275,15 +275,23 @@ describe('places of a person', () => {
     await open(port, STREAM, owner)
   })
 
-  test('are taken while a tunnel waits for its agent, and given back when the client leaves or the agent does not come', async () => {
-    await using path = await startPath({ service: echo, limits, parked: 0, takeTimeoutMs: 2_000 })
+  test('are taken while a tunnel waits for its agent, and given back when the client leaves', async () => {
+    await using path = await startPath({ service: echo, limits, parked: 0, takeTimeoutMs: 600_000 })
     const { managerPort: port, sockets } = path
     const waiting = await Promise.all([1, 2, 3].map(() => ask(port, STREAM, grant)))
     await expect.poll(() => sockets.size).toBe(3)
     expect(await refused(port, STREAM, grant)).toEqual(full)
     waiting[0]?.destroy()
-    // A client within the limits then fails because the agent is missing.
-    await expect.poll(async () => (await refused(port, STREAM, grant)).code).toBe('agent_unreachable')
+    await expect.poll(() => sockets.size).toBe(2)
+    await ask(port, STREAM, grant)
+    await expect.poll(() => sockets.size).toBe(3)
+  })
+
+  test('are given back when the agent does not come', async () => {
+    await using path = await startPath({ service: echo, limits, parked: 0, takeTimeoutMs: 100 })
+    const { managerPort: port, sockets } = path
+    const answers = await Promise.all([1, 2, 3].map(() => refused(port, STREAM, grant)))
+    expect(answers.map(({ code }) => code)).toEqual(answers.map(() => 'agent_unreachable'))
     await expect.poll(() => sockets.size).toBe(0)
     await using _agent = path.startAgent()
     for (let n = 0; n < 3; n++) await open(port, STREAM, grant)
