@@ -71,8 +71,8 @@ export async function checkRequest(
   ])
   const counted = onlyOn === undefined ? agents : agents.filter(({ id }) => id === onlyOn)
   const empty = counted.map(row => emptyAgent(row, presence))
-  const { names: allowedNames, notice } = await resolveNetwork(db, asker, spec.network)
-  const resolved = resolveSpec(spec, images, { agents: empty, isRestricted: allowedNames !== undefined })
+  const { names: allowedNames, notice, ifNowhere } = await resolveNetwork(db, asker, spec.network)
+  const resolved = resolveSpec(spec, images, { agents: empty, ifNowhere })
   const [, dependsOn, mounts] = await allDone([
     requireWithinLimits(db, asker, {
       requested: resolved.requested,

@@ -40,6 +40,8 @@ export interface ResolvedNetwork {
   readonly names: AllowedNames
   /** Says what a launch that chose nothing gets, if that is less than everything. */
   readonly notice: Notice | undefined
+  /** Cause to give if no host can keep the session in; undefined if it reaches everything. */
+  readonly ifNowhere: Because | undefined
 }
 
 /**
@@ -58,7 +60,7 @@ export async function resolveNetwork(
   const names = namesOf(wanted)
   const refusal = refusalOf(names, bounds)
   if (refusal) throw new AppError('network_not_allowed', { ...refusal })
-  return { names, notice: undefined }
+  return { names, notice: undefined, ifNowhere: names && because('no_host_restricts') }
 }
 
 /**
@@ -87,7 +89,7 @@ function usualNetwork(defaults: readonly NetworkDefaultRow[], bounds: readonly N
     from = source
     names = commonNames(names, source.list)
   }
-  if (names === undefined || from === undefined) return { names, notice: undefined }
+  if (names === undefined || from === undefined) return { names, notice: undefined, ifNowhere: undefined }
   // Several lists together may have more names than one: a session then gets the first of them.
   const kept = names.slice(0, MOST_ALLOWED_NAMES)
   const { kind, name } = from
@@ -95,7 +97,8 @@ function usualNetwork(defaults: readonly NetworkDefaultRow[], bounds: readonly N
     kept.length === 0
       ? because(`network_default_none_of_${kind}`, { name })
       : because(`network_default_list_of_${kind}`, { name, allowed: kept.join(', ') })
-  return { names: kept, notice: messageOf('network_by_default', why) }
+  const ifNowhere = because(`no_host_restricts_default_of_${kind}`, { name })
+  return { names: kept, notice: messageOf('network_by_default', why), ifNowhere }
 }
 
 /** Why the bounds do not allow these names; undefined if they do. Pure. */

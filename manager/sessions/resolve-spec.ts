@@ -56,13 +56,13 @@ export interface ResolvedSpec {
  *
  * @param images that the caller may launch
  * @param agents of the resource group, in their state without sessions
- * @param isRestricted whether the session must be kept from the network, or within an allow list
+ * @param ifNowhere what to say if no host can keep the session from the network, or within an allow list; undefined if it needs none that can
  * @throws AppError `image_not_found`, `network_not_enforceable`, `request_too_large`
  */
 export function resolveSpec(
   spec: SessionSpec,
   images: KnownImages,
-  { agents, isRestricted = false }: { readonly agents: readonly AgentSnapshot[]; readonly isRestricted?: boolean },
+  { agents, ifNowhere }: { readonly agents: readonly AgentSnapshot[]; readonly ifNowhere?: Because | undefined },
 ): ResolvedSpec {
   const found = findImage(spec.image, images, agents)
   const { reference } = found
@@ -71,16 +71,16 @@ export function resolveSpec(
   const requested = fillIn(parseSlots(spec.resources), image, notices)
   const { gpu, clusterSize = 1, clusterMode } = spec
   if (gpu !== undefined) requireGpu(requested, gpu)
-  if (isRestricted) requireRestricting(agents)
+  if (ifNowhere) requireRestricting(agents, ifNowhere)
   refuseTooLarge({ requested, clusterSize, clusterMode, gpu }, agents)
   const shmemBytes = sharedMemory(spec, requested, image, notices)
   return { image, reference, requested, shmemBytes, shmemFromImage: spec.shmem === undefined, notices }
 }
 
 /** A host that is away may keep sessions in when it is back. @throws AppError `network_not_enforceable` */
-function requireRestricting(agents: readonly AgentSnapshot[]): void {
+function requireRestricting(agents: readonly AgentSnapshot[], why: Because): void {
   if (agents.length === 0 || agents.some(agent => !agent.connected || agent.restricts === true)) return
-  throw new AppError('network_not_enforceable', because('no_host_restricts'))
+  throw new AppError('network_not_enforceable', { ...why })
 }
 
 /**

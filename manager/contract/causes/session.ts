@@ -94,6 +94,10 @@ export const SESSION_CAUSES = {
   hosts_paused: 'No connected host accepts new sessions; an admin has paused them.',
   no_host_restricts:
     'No host of this resource group that takes sessions can keep one from the network, or within an allow list: its firewall is not complete, or its agent is older. Admins: "berth admin agent ls" says what is missing.',
+  no_host_restricts_default_of_policy:
+    'The launch chose no network, and resource policy "{name}" then gives less than everything; but no host of this resource group can keep a session in: its firewall is not complete, or its agent is older. Admins: "berth admin agent ls" says what is missing.',
+  no_host_restricts_default_of_domain:
+    'The launch chose no network, and domain "{name}" then gives less than everything; but no host of this resource group can keep a session in: its firewall is not complete, or its agent is older. Admins: "berth admin agent ls" says what is missing.',
   host_does_not_restrict:
     'The host cannot keep sessions from the network now: its firewall is not complete, or its agent is older.',
   no_host_isolates:

@@ -64,7 +64,7 @@ const en = {
   port_not_allowed: 'Choose a port from 1024 up, or let Berth take any free one.',
   rate_limited: 'Try again in a moment.',
   network_not_allowed: 'Choose less, or ask an administrator for another resource policy.',
-  network_not_enforceable: 'Choose another resource group, or launch with the full network.',
+  network_not_enforceable: 'Choose another resource group, or launch with the full network where you may.',
   no_host_network:
     'Ask the administrator to give the hosts an address in a private network, or ask for what one host has.',
   request_too_large: 'Lower the request to what one host has.',

@@ -63,7 +63,7 @@ export default {
   port_not_allowed: '1024번 이상의 포트를 선택하거나 비어 있는 포트를 사용하세요.',
   rate_limited: '잠시 후 다시 시도하세요.',
   network_not_allowed: '더 좁은 범위를 선택하거나 관리자에게 다른 자원 정책을 요청하세요.',
-  network_not_enforceable: '다른 자원 그룹을 선택하거나 전체 네트워크로 시작하세요.',
+  network_not_enforceable: '다른 자원 그룹을 선택하거나, 허용된다면 전체 네트워크로 시작하세요.',
   no_host_network: '관리자에게 호스트의 사설 네트워크 주소 설정을 요청하거나, 호스트 하나가 가진 만큼만 요청하세요.',
   request_too_large: '호스트 하나가 가진 만큼으로 요청을 줄이세요.',
   resource_group_inactive: '다른 자원 그룹을 선택하세요.',

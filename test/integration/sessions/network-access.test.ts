@@ -81,6 +81,24 @@ test('a default of less than the limit: what a launch gets that chooses nothing,
   expect(await refused({ mode: 'full' })).toMatchObject({ detail: { cause: 'network_list_of_policy' } })
 })
 
+test('where no host can keep sessions in, a launch that chooses nothing is refused with whose default that is; full may be chosen', async () => {
+  const agent = await join(false)
+  await ofPolicy({ defaultNames: [] })
+  const byDefault = {
+    code: 'network_not_enforceable',
+    detail: { cause: 'no_host_restricts_default_of_policy', values: { name: 'bound' } },
+  }
+  expect(await refused()).toMatchObject(byDefault)
+  expect(await refusal(user.whatIf({ body: { image: 'berth/python:3.13' } }))).toMatchObject(byDefault)
+  expect(await refused({ mode: 'none' })).toMatchObject({ detail: { cause: 'no_host_restricts' } })
+  const { id } = await launch({ mode: 'full' })
+  await cluster.reach(id, 'RUNNING')
+  expect(agent.requests('create_kernel').map(({ spec }) => spec.allowedNames)).toEqual([undefined])
+  await ofPolicy({ defaultNames: null })
+  await cluster.api.updateDomain({ params: { name: 'default' }, body: { defaultNames: ['pypi.org'] } })
+  expect(await refused()).toMatchObject({ detail: { cause: 'no_host_restricts_default_of_domain' } })
+})
+
 test('a session that had everything starts again with everything, whatever the default is by then', async () => {
   await join(true)
   const { id } = await launch()
