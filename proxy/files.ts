@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** `latin1` preserves every byte of a text that is not ours, whatever its encoding. */
@@ -32,4 +32,22 @@ export async function readIfThere(path: string, encoding: TextEncoding = 'utf8')
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   }
+}
+
+/**
+ * The text of a file that keeps what its first writer wrote: the given text, if nobody has written yet. Of several processes, the first
+ * decides; the file is complete when it appears.
+ */
+export async function decideOnce(path: string, text: string): Promise<string> {
+  const known = await readIfThere(path)
+  if (known !== undefined) return known
+  const draft = `${path}.${randomUUID()}.tmp`
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    await writeFile(draft, text, { flag: 'wx', mode: 0o600 })
+    await link(draft, path).catch(() => undefined)
+  } finally {
+    await rm(draft, { force: true })
+  }
+  return await readFile(path, 'utf8')
 }

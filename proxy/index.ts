@@ -17,6 +17,7 @@ import { createPortMemory } from './listeners/port-memory.ts'
 import { type Log, silentLog } from './log.ts'
 import { createSettingsFile } from './settings.ts'
 import { watchSessions } from './sessions-watch.ts'
+import { labelOfServer } from './ssh/aliases.ts'
 import { createKitFiles, defaultSshDirectory, thisProcess } from './ssh/kit-files.ts'
 import { createSshKits, siteFileOf } from './ssh/kit.ts'
 import { createTransport, type Transport } from './local/transport.ts'
@@ -35,6 +36,8 @@ export interface ProxyOptions {
   readonly dataDir: string
   /** Name of the server, the same for every start; default: its address. */
   readonly server?: string
+  /** Address by which people know the server; default: `managerUrl`. Called when it is needed. */
+  readonly knownAs?: () => string
   readonly userId: string
   /** Default: `.ssh` in the home directory of this process' user. */
   readonly sshDirectory?: string
@@ -105,7 +108,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const ports = createPortMemory(directory)
   const settings = createSettingsFile(directory)
   const files = createKitFiles(options.sshDirectory ?? defaultSshDirectory(), await thisProcess())
-  const kits = createSshKits({ api, files })
+  const label = () => labelOfServer(options.knownAs?.() ?? managerUrl)
+  const kits = createSshKits({ api, files, server: label })
   const listeners = new Set<{ event: ProxyEvent; call: (payload: never) => void }>()
   await files.removeStale().catch((error: unknown) => {
     log.warn({ error: String(error) }, 'the SSH files of ended tunnels could not be tidied')
@@ -158,6 +162,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     directory,
     files,
     ports,
+    server: label,
     mayInclude: async () => options.mayInclude !== false && (await settings.read()).manageSshConfig,
     ownTunnelOn: port => tunnels.ownOn(port),
     onChange: port => emit('sftp:changed', port),
@@ -234,4 +239,7 @@ export { serveFolders, writeFolderFiles } from './sftp/serve-folders.ts'
 export { filezillaSite } from './ssh/filezilla.ts'
 export { quoteForShell, quoteForSshConfig } from './ssh/quoting.ts'
 export { inheritedBy } from './ssh/inherited.ts'
-export { endOfAlias, NOT_INHERITED } from './ssh/ssh-config.ts'
+export { defaultSshDirectory } from './ssh/kit-files.ts'
+export { aliasesAt, aliasFor, endOfAlias, FOLDERS_ALIAS, labelOfServer, type ServerOfAliases } from './ssh/aliases.ts'
+export { defaultServerIn, makeDefaultServer } from './ssh/default-server.ts'
+export { NOT_INHERITED } from './ssh/ssh-config.ts'

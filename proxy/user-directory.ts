@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, because } from '#manager/contract'
+import { decideOnce } from './files.ts'
 import { isLoopback } from './network/way.ts'
 
 /** Letters of ids: one plain name of a directory. */
@@ -35,24 +36,8 @@ export async function openUserDirectory(dataDir: string, { userId, server }: Use
   if (!PLAIN.test(userId)) throw new AppError('bad_request', because('ssh_data_unsafe'))
   const first = join(dataDir, 'proxy', userId)
   await mkdir(first, { recursive: true, mode: 0o700 })
-  if ((await firstServerOf(first, server)) === server) return first
+  if ((await decideOnce(join(first, 'server'), server)) === server) return first
   const other = `${first}-${createHash('sha256').update(server).digest('hex').slice(0, 12)}`
   await mkdir(other, { recursive: true, mode: 0o700 })
   return other
-}
-
-/** The server that a directory belongs to: the given one, if it belongs to none yet. Of several processes, the first decides. */
-async function firstServerOf(directory: string, server: string): Promise<string> {
-  const file = join(directory, 'server')
-  const known = await readFile(file, 'utf8').catch(() => undefined)
-  if (known !== undefined) return known
-  const draft = `${file}.${randomUUID()}.tmp`
-  try {
-    await writeFile(draft, server, { flag: 'wx', mode: 0o600 })
-    // The file is complete when it appears.
-    await link(draft, file).catch(() => undefined)
-  } finally {
-    await rm(draft, { force: true })
-  }
-  return await readFile(file, 'utf8')
 }

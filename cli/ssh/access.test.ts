@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type ApiClient, type Session } from '#manager/contract'
-import { hostBlock, sshOptions, stdioOptions, writeSshFiles } from './access.ts'
+import { aliasesOf, hostBlock, sshOptions, stdioOptions, writeSshFiles } from './access.ts'
 
 const run = promisify(execFile)
 let directory: string
@@ -20,6 +20,9 @@ const access = {
   privateKey: 'KEY',
   publicKey: 'ssh-ed25519 BBBB',
 }
+const words = { berth: ['/berth'], options: [] }
+const atServer = { label: 'berth.example.org', isDefault: true }
+const [aliases = []] = aliasesOf([session], atServer)
 const apiWith = (sent: object) => ({ getSshAccess: () => Promise.resolve(sent) }) as unknown as ApiClient
 const api = apiWith(access)
 
@@ -32,7 +35,10 @@ test('the key is readable by its owner only and the host key is pinned', async (
 test('OpenSSH reads the Host block as intended, also with spaces and percent signs in paths', async () => {
   const files = await writeSshFiles(api, session, directory)
   const config = join(directory, 'config')
-  await writeFile(config, `${hostBlock(session, files, ['/opt/my node', '/opt/$(berth) %h dir/bin/berth'])}\n`)
+  await writeFile(
+    config,
+    `${hostBlock({ ...session, aliases, files }, { ...words, berth: ['/opt/my node', '/opt/$(berth) %h dir/bin/berth'] })}\n`,
+  )
   const { stdout } = await run('ssh', ['-F', config, '-G', 'berth-train'])
   expect(stdout).toContain(`identityfile ${files.identityFile.replaceAll('%', '%%')}`)
   expect(stdout).toContain('stricthostkeychecking true')
@@ -40,23 +46,31 @@ test('OpenSSH reads the Host block as intended, also with spaces and percent sig
   expect(stdout).toContain(`proxycommand '/opt/my node' '/opt/$(berth) %%h dir/bin/berth' stdio ${session.id}`)
 })
 
-test('the Host block of a session that somebody else shares does not have the alias of an own one', async () => {
-  const files = await writeSshFiles(api, session, directory)
-  const block = hostBlock({ ...session, sharedAs: 'use' }, files, ['/berth'])
-  expect(block.split('\n')[0]).toBe('Host berth-train-000001')
+test('a session that somebody else shares does not have the alias of an own one, nor does a second of the same', () => {
+  const shared: Session = { ...session, sharedAs: 'use' }
+  const second = { ...session, id: '01890000-0000-7000-8000-000000000002', name: 'Train' } as Session
+  expect(aliasesOf([session, shared, second], atServer).map(([alias]) => alias)).toEqual([
+    'berth-train',
+    'berth-train-000001',
+    'berth-train-000002',
+  ])
 })
 
-test('the Host block names the place of the sign-in, because ssh may run in another environment', async () => {
+test('the Host block names server and sign-in, because ssh may run in another environment and after another sign-in', async () => {
   const files = await writeSshFiles(api, session, directory)
-  const block = hostBlock(session, files, ['/berth'], stdioOptions({ configDirectory: 'my dir', keypairAt: undefined }))
-  expect(block).toContain(`ProxyCommand /berth stdio --config-dir '${resolve('my dir')}' ${session.id}`)
+  const options = stdioOptions({ configDirectory: 'my dir', endpoint: 'https://berth.example.org', byKeypair: false })
+  const place = `--config-dir '${resolve('my dir')}' --endpoint https://berth.example.org`
+  expect(hostBlock({ ...session, aliases, files }, { ...words, options })).toContain(
+    `ProxyCommand /berth stdio ${place} ${session.id}`,
+  )
 })
 
-test('with a keypair the Host block names the Berth, and no key', async () => {
+test('with a keypair the Host block says so, and has no key', async () => {
   const files = await writeSshFiles(api, session, directory)
-  const options = stdioOptions({ configDirectory: '/c', keypairAt: 'https://berth.example.org' })
-  const block = hostBlock(session, files, ['/berth'], options)
-  expect(block).toContain(`stdio --config-dir /c --endpoint https://berth.example.org --keypair ${session.id}`)
+  const options = stdioOptions({ configDirectory: '/c', endpoint: 'https://berth.example.org', byKeypair: true })
+  expect(hostBlock({ ...session, aliases, files }, { ...words, options })).toContain(
+    `stdio --config-dir /c --endpoint https://berth.example.org --keypair ${session.id}`,
+  )
 })
 
 test.each([
@@ -71,14 +85,16 @@ test.each([
 test('an id or a name that leads elsewhere is refused', async () => {
   const writing = writeSshFiles(api, { ...session, id: '../../x' } as unknown as Session, directory)
   await expect(writing).rejects.toMatchObject({ code: 'bad_request' })
-  const files = await writeSshFiles(api, session, directory)
-  expect(() => hostBlock({ ...session, name: '*\n ProxyCommand x' }, files, ['/berth'])).toThrow()
+  expect(() => aliasesOf([{ ...session, name: '*\n ProxyCommand x' }], atServer)).toThrow('not safe')
 })
 
 test('on Windows, which ignores the first line of scripts, the words of the command are quoted for its shells', async () => {
   const files = await writeSshFiles(api, session, directory)
   const platform = vi.spyOn(process, 'platform', 'get').mockReturnValue('win32')
-  const block = hostBlock(session, files, ['C:\\Program Files\\node.exe', 'C:\\berth\\bin\\berth'])
+  const block = hostBlock(
+    { ...session, aliases, files },
+    { ...words, berth: ['C:\\Program Files\\node.exe', 'C:\\berth\\bin\\berth'] },
+  )
   platform.mockRestore()
   expect(block).toContain(`ProxyCommand "C:\\Program Files\\node.exe" "C:\\berth\\bin\\berth" "stdio" "${session.id}"`)
 })

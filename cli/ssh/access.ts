@@ -2,7 +2,16 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type ZodType } from 'zod'
 import { type ApiClient, AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
-import { endOfAlias, NOT_INHERITED, quoteForShell, quoteForSshConfig } from '#proxy'
+import {
+  aliasesAt,
+  aliasFor,
+  endOfAlias,
+  FOLDERS_ALIAS,
+  NOT_INHERITED,
+  quoteForShell,
+  quoteForSshConfig,
+  type ServerOfAliases,
+} from '#proxy'
 import { configDirectory } from '../config/directories.ts'
 import { REACH_SECONDS } from './reach.ts'
 
@@ -88,47 +97,53 @@ export function sshOptions(files: SshFiles, port: number): string[] {
   ]
 }
 
-/**
- * A Host block that connects through `berth stdio`, so that it works whenever the session runs. A session of others never has the alias of
- * an own one (`aliasFor`).
- *
- * @param berth the words of the command: program and arguments
- *
- * @param options of `berth stdio`: the place of the sign-in, whatever environment ssh runs in. Never secrets.
- */
-export function hostBlock(
-  session: Session,
-  files: SshFiles,
-  berth: readonly string[],
-  options: readonly string[] = [],
-): string {
-  const id = safe(SessionId, session.id)
-  const alias = `berth-${safe(SessionName, session.name)}${session.sharedAs === null ? '' : endOfAlias(id)}`
-  return blockOf(alias, files, [...berth, 'stdio', ...options, id])
+/** Aliases of each session: of two whose names make the same one, the second has a part of its id in it. */
+export function aliasesOf(sessions: readonly Session[], server: ServerOfAliases): (readonly string[])[] {
+  const taken = new Set<string>()
+  return sessions.map(session => {
+    const id = safe(SessionId, session.id)
+    const alias = aliasFor({ id, name: safe(SessionName, session.name), isOthers: session.sharedAs !== null })
+    const chosen = taken.has(alias) ? `${alias}${endOfAlias(id)}` : alias
+    taken.add(chosen)
+    return aliasesAt(chosen, server)
+  })
 }
 
-/** A Host block for SFTP of all folders, without a session. @param berth as of `hostBlock` */
+/** Words of Host blocks that all sessions of a server share. */
+export interface BlockWords {
+  /** The command: program and arguments. */
+  readonly berth: readonly string[]
+  /** Options of `berth stdio`: the server and the place of the sign-in, whatever environment ssh runs in. Never secrets. */
+  readonly options: readonly string[]
+}
+
+/** A Host block that connects through `berth stdio`, so that it works whenever the session runs. */
+export function hostBlock(
+  { id, aliases, files }: { id: string; aliases: readonly string[]; files: SshFiles },
+  { berth, options }: BlockWords,
+): string {
+  return blockOf(aliases, files, [...berth, 'stdio', ...options, safe(SessionId, id)])
+}
+
+/** A Host block for SFTP of all folders, without a session. */
 export function folderBlock(
   files: Omit<SshFiles, 'user'>,
-  berth: readonly string[],
-  options: readonly string[] = [],
+  server: ServerOfAliases,
+  { berth, options }: BlockWords,
 ): string {
-  return blockOf('berth-folders', { ...files, user: 'work' }, [...berth, 'folder', 'sftp-stdio', ...options])
+  const aliases = aliasesAt(FOLDERS_ALIAS, server)
+  return blockOf(aliases, { ...files, user: 'work' }, [...berth, 'folder', 'sftp-stdio', ...options])
 }
 
-function blockOf(alias: string, files: SshFiles, command: readonly string[]): string {
+function blockOf(aliases: readonly string[], files: SshFiles, command: readonly string[]): string {
   const lines = [...sshSettings(files), ...NOT_INHERITED, ['ProxyCommand', command.map(quoteForProxyCommand).join(' ')]]
-  return [`Host ${alias}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join('\n')
+  return [`Host ${aliases.join(' ')}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join('\n')
 }
 
-/** @param keypairAt address of the Berth, if the caller signs with a keypair of the environment */
-export function stdioOptions(found: { configDirectory: string; keypairAt: string | undefined }): string[] {
-  const { configDirectory: directory, keypairAt } = found
-  return [
-    '--config-dir',
-    resolve(directory),
-    ...(keypairAt === undefined ? [] : ['--endpoint', keypairAt, '--keypair']),
-  ]
+/** @param found.byKeypair whether the caller signs with a keypair of the environment */
+export function stdioOptions(found: { configDirectory: string; endpoint: string; byKeypair: boolean }): string[] {
+  const { configDirectory: directory, endpoint, byKeypair } = found
+  return ['--config-dir', resolve(directory), '--endpoint', endpoint, ...(byKeypair ? ['--keypair'] : [])]
 }
 
 /**

@@ -16,11 +16,19 @@ export interface StdioFlags {
 /**
  * Makes this process use the Berth and the credentials that the Host block was written for.
  *
- * @throws AppError `not_signed_in` if the keypair of the block is not in the environment
+ * Threat model: an access token of the environment is good for the Berth that BERTH_ENDPOINT names. It never goes to the server of a block
+ * because of that block.
+ *
+ * @throws AppError `not_signed_in` if the keypair of the block is not in the environment, or the token there is for another Berth
  */
 export function applyStdioFlags({ configDir, endpoint, keypair }: StdioFlags): void {
   if (configDir !== undefined) process.env.BERTH_CONFIG_DIR = configDir
-  if (endpoint !== undefined) process.env.BERTH_ENDPOINT = endpoint
+  const { BERTH_TOKEN: token, BERTH_ENDPOINT: chosen } = process.env
+  if (endpoint !== undefined && token && chosen && URL.parse(chosen)?.origin !== URL.parse(endpoint)?.origin) {
+    const why = `This Host block leads to ${endpoint}, and BERTH_TOKEN is for ${chosen}. Unset both where ssh runs, or set them for ${endpoint}.`
+    throw new AppError('not_signed_in', { why })
+  }
+  if (endpoint !== undefined && !token) process.env.BERTH_ENDPOINT = endpoint
   if (keypair && !keypairOf(process.env)) {
     const why = 'This Host block was made with a keypair: set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs.'
     throw new AppError('not_signed_in', { why })

@@ -21,6 +21,8 @@ export interface FolderPortDeps extends SftpRoute {
   readonly ports: PortMemory
   /** Whether the user's own ssh configuration may get an Include line. */
   readonly mayInclude: () => Promise<boolean>
+  /** Label of the server in aliases. */
+  readonly server: () => string
   readonly ownTunnelOn: (port: number) => { sessionName: string; app: string } | undefined
   readonly onChange: (port: FolderPort | null) => void
   readonly log: Log
@@ -45,7 +47,7 @@ const REMEMBERED = ['@folders', 'sftp'] as const
  * that moment, so a port that stays open after a sign-out serves nothing.
  */
 export function createFolderPorts(deps: FolderPortDeps): FolderPorts {
-  const { api, directory, files, ports, mayInclude, ownTunnelOn, onChange, log } = deps
+  const { api, directory, files, ports, mayInclude, server, ownTunnelOn, onChange, log } = deps
   let opened: Open | undefined
   const inTurn = createMutex()
 
@@ -113,7 +115,8 @@ export function createFolderPorts(deps: FolderPortDeps): FolderPorts {
   async function kitOf(one: Open): Promise<FolderKit> {
     const knownHostsFile = join(directory, 'sftp', 'known_hosts')
     await writeFileAtomically(knownHostsFile, `[127.0.0.1]:${one.listener.port} ${one.keys.host.publicKey}\n`)
-    return await makeFolderKit(stateOf(one), { keys: one.keys, files, knownHostsFile, include: await mayInclude() })
+    const include = await mayInclude()
+    return await makeFolderKit(stateOf(one), { keys: one.keys, files, knownHostsFile, include, server: server() })
   }
 
   async function close(): Promise<void> {

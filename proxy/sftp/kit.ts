@@ -1,4 +1,5 @@
 import { type FolderKit, type FolderPort, type KeyFile, type KeyFormat } from '#proxy/contract'
+import { FOLDERS_ALIAS } from '../ssh/aliases.ts'
 import { winscpUrlFor } from '../ssh/commands.ts'
 import { filezillaSite } from '../ssh/filezilla.ts'
 import { type Installed, type KitFiles } from '../ssh/kit-files.ts'
@@ -11,7 +12,6 @@ import { FAST_CIPHER } from './ssh-server.ts'
 
 /** User name for client programs. The server accepts any name; only the key counts. */
 const USER = 'work'
-const ALIAS = 'berth-folders'
 
 export interface FolderKitDeps {
   readonly keys: FolderKeys
@@ -19,15 +19,17 @@ export interface FolderKitDeps {
   /** known_hosts for programs that look a server up by address and port, such as rclone. */
   readonly knownHostsFile: string
   readonly include: boolean
+  /** Label of the server (`labelOfServer`). */
+  readonly server: string
 }
 
 /** Installs the files that client programs need for the open port. */
 export async function makeFolderKit(port: FolderPort, deps: FolderKitDeps): Promise<FolderKit> {
-  const { keys, files, knownHostsFile, include } = deps
+  const { keys, files, knownHostsFile, include, server } = deps
   const { privateKey } = keys.client
   const installed = await files.install(
     { sessionId: kitIdOf(keys), port: port.port, user: USER, hostKey: keys.host.publicKey, ciphers: FAST_CIPHER },
-    { wantedAlias: ALIAS, privateKey, ppk: toPpk(parseOpensshKey(privateKey)), include },
+    { wantedAlias: FOLDERS_ALIAS, server, privateKey, ppk: toPpk(parseOpensshKey(privateKey)), include },
   )
   const hostKeyFingerprint = fingerprintOf(keys.host.publicKey)
   return {
@@ -74,17 +76,17 @@ export function folderKeyFile({ client }: FolderKeys, kit: FolderKit, format: Ke
   const { privateKey } = client
   switch (format) {
     case 'openssh':
-      return { fileName: ALIAS, mediaType: 'application/x-pem-file', content: privateKey }
+      return { fileName: FOLDERS_ALIAS, mediaType: 'application/x-pem-file', content: privateKey }
     case 'ppk':
       return {
-        fileName: `${ALIAS}.ppk`,
+        fileName: `${FOLDERS_ALIAS}.ppk`,
         mediaType: 'application/octet-stream',
         content: toPpk(parseOpensshKey(privateKey)),
       }
     case 'filezilla': {
       const keyFile = `${kit.identityFile}.ppk`
-      const content = filezillaSite({ name: ALIAS, port: kit.port.port, user: USER, keyFile, directory: [] })
-      return { fileName: `${ALIAS}.filezilla.xml`, mediaType: 'application/xml', content }
+      const content = filezillaSite({ name: FOLDERS_ALIAS, port: kit.port.port, user: USER, keyFile, directory: [] })
+      return { fileName: `${FOLDERS_ALIAS}.filezilla.xml`, mediaType: 'application/xml', content }
     }
   }
 }

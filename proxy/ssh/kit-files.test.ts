@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeDefaultServer } from './default-server.ts'
 import { createKitFiles, type KitEntry } from './kit-files.ts'
 import { parseBlocks } from './ssh-config.ts'
 
@@ -11,7 +12,13 @@ afterEach(() => rm(directory, { recursive: true }))
 
 /** The kit files of a process on another computer, so that nobody checks whether it lives. */
 const ofProcess = (run: string) => createKitFiles(directory, { host: `computer-${run}`, pid: 7, run })
-const content = { wantedAlias: 'berth-train', privateKey: 'KEY', ppk: 'PPK', include: false }
+const content = {
+  wantedAlias: 'berth-train',
+  server: 'berth.example.org',
+  privateKey: 'KEY',
+  ppk: 'PPK',
+  include: false,
+}
 const entry = (port: number, sessionId = 'session-1'): KitEntry => ({
   sessionId,
   port,
@@ -48,6 +55,30 @@ test('sessions of one name get an alias each', async () => {
   const files = ofProcess('a')
   await files.install(entry(1), content)
   expect(await files.install(entry(2, 'session-2'), content)).toMatchObject({ alias: 'berth-train-sion-2' })
+})
+
+test('of two servers the first has the short aliases, also while its tunnel is closed', async () => {
+  const [first, second] = [ofProcess('a'), ofProcess('b')]
+  await first.install(entry(1), content)
+  await first.remove('session-1')
+  const other = { ...content, server: 'hostile.example.org' }
+  expect(await second.install(entry(2, 'session-2'), other)).toMatchObject({ alias: 'berth-train.hostile.example.org' })
+  expect((await blocks()).flatMap(({ names }) => names)).toEqual(['berth-train.hostile.example.org'])
+  await first.install(entry(1), content)
+  expect((await blocks()).map(({ port, names }) => ({ port, names }))).toEqual([
+    { port: 1, names: ['berth-train', 'berth-train.berth.example.org'] },
+    { port: 2, names: ['berth-train.hostile.example.org'] },
+  ])
+})
+
+test('the short aliases go to another server when the user says so, and never while another session has them', async () => {
+  const [first, second] = [ofProcess('a'), ofProcess('b')]
+  await first.install(entry(1), content)
+  await makeDefaultServer(directory, 'other.example.org')
+  const other = { ...content, server: 'other.example.org' }
+  expect(await second.install(entry(2, 'session-2'), other)).toMatchObject({ alias: 'berth-train-sion-2' })
+  await first.remove('session-1')
+  expect(await second.install(entry(2, 'session-2'), other)).toMatchObject({ alias: 'berth-train' })
 })
 
 test('an entry that is removed right after its request is really removed', async () => {

@@ -4,13 +4,14 @@ import { userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readIfThere, writeFileAtomically } from '../files.ts'
+import { aliasesAt, endOfAlias } from './aliases.ts'
 import { computerId } from './computer-id.ts'
+import { defaultServerIn } from './default-server.ts'
 import { inheritedBy } from './inherited.ts'
 import { quoteForSshConfig } from './quoting.ts'
 import {
   type Block,
   blockOf,
-  endOfAlias,
   formatConfig,
   type HostEntry,
   hostKeyAlias,
@@ -26,6 +27,7 @@ import {
  *     ~/.ssh/config                        the user's; we add one Include line at the top and touch nothing else
  *     ~/.ssh/berth/config                  ours: one Host block per open session and process that keeps it
  *     ~/.ssh/berth/known_hosts             the pinned host keys of these sessions
+ *     ~/.ssh/berth/default-server          the server whose sessions have short aliases
  *     ~/.ssh/berth/id_container-<alias>    the session's private key, 0600, and beside it the same as .ppk
  *
  * Threat model: private keys at rest, each good for one session. The directory is 0700, files 0600, written beside and
@@ -34,7 +36,7 @@ import {
  * the last block of their session. Session names come from users: they reach ssh_config only as an alias of harmless characters.
  */
 export interface KitFiles {
-  /** Alias to use for a session: the wanted one, or another if a different live session has it. */
+  /** Aliases to use for a session: the wanted ones, or others if a different live session has one of them. */
   install(entry: KitEntry, kit: KitContent): Promise<Installed>
   /**
    * Removes the block of a session whose tunnel this process kept, and the pinned key and private key unless another block
@@ -49,6 +51,8 @@ export type KitEntry = Pick<HostEntry, 'sessionId' | 'port' | 'user' | 'hostKey'
 
 export interface KitContent {
   readonly wantedAlias: string
+  /** Label of the server (`labelOfServer`). */
+  readonly server: string
   readonly privateKey: string
   readonly ppk: string | undefined
   /** Whether to put the Include line into the user's own configuration. */
@@ -128,8 +132,13 @@ export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
   return {
     async install(entry, kit) {
       const alias = await update(async live => {
-        const isTaken = live.some(({ sessionId, alias }) => sessionId !== entry.sessionId && alias === kit.wantedAlias)
-        const chosen = isTaken ? `${kit.wantedAlias}${endOfAlias(entry.sessionId)}` : kit.wantedAlias
+        const isDefault = (await defaultServerIn(sshDirectory, kit.server)) === kit.server
+        const namesOf = (alias: string) => aliasesAt(alias, { label: kit.server, isDefault })
+        const taken = new Set(live.flatMap(({ sessionId, names }) => (sessionId === entry.sessionId ? [] : names)))
+        const isTaken = namesOf(kit.wantedAlias).some(name => taken.has(name))
+        const [chosen, ...otherAliases] = namesOf(
+          isTaken ? `${kit.wantedAlias}${endOfAlias(entry.sessionId)}` : kit.wantedAlias,
+        )
         const identityFile = keyFile(chosen)
         await writeFileAtomically(identityFile, kit.privateKey)
         if (kit.ppk !== undefined) await writeFileAtomically(`${identityFile}.ppk`, kit.ppk)
@@ -137,7 +146,7 @@ export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
         const name = hostKeyAlias(entry.sessionId)
         const pinned = [...known.filter(line => !line.startsWith(`${name} `)), `${name} ${entry.hostKey.trim()}`]
         await writeFileAtomically(knownHostsFile, pinned.map(line => `${line}\n`).join(''))
-        const block = blockOf({ ...entry, alias: chosen, identityFile, knownHostsFile, owner })
+        const block = blockOf({ ...entry, alias: chosen, otherAliases, identityFile, knownHostsFile, owner })
         // If several processes keep a tunnel to a session, the latest goes first: OpenSSH uses the first match.
         const others = live.filter(other => !isBlockOf(other, entry.sessionId))
         return { blocks: [block, ...others], result: chosen }

@@ -1,15 +1,17 @@
 import { type ApiClient, AppError, because, type SessionId, SshAccess } from '#manager/contract'
 import { type KeyFile, type KeyFormat, type SshKit, type Tunnel } from '#proxy/contract'
+import { aliasFor } from './aliases.ts'
 import { commandsFor, vscodeUrlFor, winscpUrlFor } from './commands.ts'
 import { filezillaSite } from './filezilla.ts'
 import { type KitFiles } from './kit-files.ts'
 import { parseOpensshKey } from './openssh-key.ts'
 import { toPpk } from './ppk.ts'
-import { aliasFor } from './ssh-config.ts'
 
 export interface SshKitsDeps {
   readonly api: Pick<ApiClient, 'getSshAccess'>
   readonly files: KitFiles
+  /** Label of the server (`labelOfServer`). */
+  readonly server: () => string
 }
 
 /** Prepares the files and commands that an SSH or SFTP client needs for an open `sshd` tunnel. */
@@ -26,7 +28,7 @@ export interface SshKits {
   forget(sessionId: SessionId): Promise<void>
 }
 
-export function createSshKits({ api, files }: SshKitsDeps): SshKits {
+export function createSshKits({ api, files, server }: SshKitsDeps): SshKits {
   return {
     async make(tunnel, settings, { isOthers, isOpen }) {
       const access = checked(await api.getSshAccess({ params: { id: tunnel.sessionId } }))
@@ -40,6 +42,7 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
         { sessionId: tunnel.sessionId, port: tunnel.port, user: access.user, hostKey: access.hostKey },
         {
           wantedAlias: aliasFor({ id: tunnel.sessionId, name: tunnel.sessionName, isOthers }),
+          server: server(),
           privateKey: access.privateKey,
           ppk: toPpk(parseOpensshKey(access.privateKey)),
           include: settings.manageSshConfig,

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { parseInherited } from './inherited.ts'
 import { quoteForShell, quoteForSshConfig, quoteForTerminal } from './quoting.ts'
-import { aliasFor, blockOf, formatConfig, parseBlocks, withInclude, withoutSendEnv } from './ssh-config.ts'
+import { blockOf, formatConfig, parseBlocks, withInclude, withoutSendEnv } from './ssh-config.ts'
 
 const INCLUDE = 'Include ~/.ssh/berth/config'
 const entry = {
   alias: 'berth-train',
+  otherAliases: ['berth-train.berth.example.org'],
   sessionId: '0190-a',
   port: 30_001,
   user: 'work',
@@ -39,12 +40,7 @@ test('blocks can be written and read back, and foreign lines are dropped', () =>
   const text = formatConfig([a, b])
   expect(parseBlocks(text)).toEqual([a, b])
   expect(parseBlocks(`Host evil\n  ProxyCommand rm\n${text}`)).toEqual([a, b])
-})
-
-test('an alias has no characters that ssh or a shell would interpret', () => {
-  const session = { id: '0190a1b2-3c45c4', name: 'My*Session?! x', isOthers: false }
-  expect(aliasFor(session)).toBe('berth-my-session---x')
-  expect(aliasFor({ ...session, isOthers: true })).toBe('berth-my-session---x-3c45c4')
+  expect(a.names).toEqual(['berth-train', 'berth-train.berth.example.org'])
 })
 
 test('paths with spaces and percent signs are one argument of ssh_config; unwritable ones are refused', () => {

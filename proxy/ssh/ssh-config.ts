@@ -3,6 +3,8 @@ import { quoteForSshConfig } from './quoting.ts'
 /** Values of one Host block. */
 export interface HostEntry {
   readonly alias: string
+  /** Further names of the same host. */
+  readonly otherAliases: readonly string[]
   readonly sessionId: string
   readonly port: number
   readonly user: string
@@ -25,27 +27,6 @@ export interface Owner {
 /** Name under which the host key is known: ports change, the name of a session's key does not. */
 export const hostKeyAlias = (sessionId: string) => `berth-${sessionId}`
 
-/** The parts of a session that name it on this computer. */
-export interface NamedSession {
-  readonly id: string
-  readonly name: string
-  /** Whether another person shares it with the user, and has chosen its name. */
-  readonly isOthers: boolean
-}
-
-/**
- * `berth-` and the session name; characters that ssh might read as a pattern become `-`. Names are matched in lower case.
- *
- * Threat model: whoever shares a session chooses its name, perhaps that of an own session of the user. Files that a script copies to an own
- * session must not go into theirs, so the alias of a session of others ends with a part of its id.
- */
-export function aliasFor({ id, name, isOthers }: NamedSession): string {
-  return `berth-${name.toLowerCase().replace(/[^a-z0-9._-]/g, '-')}${isOthers ? endOfAlias(id) : ''}`
-}
-
-/** A part of the id for aliases that the name alone would not make different. */
-export const endOfAlias = (sessionId: string) => `-${sessionId.slice(-6)}`
-
 const HEADER = `# Written by Berth: one block per open session, removed when its tunnel closes. Changes here are lost.\n`
 const MARK = /^# berth session=(\S+) host=(\S+) pid=(\d+) run=(\S+) alias=(\S+) port=(\d+)$/
 
@@ -54,6 +35,8 @@ export interface Block {
   readonly sessionId: string
   readonly owner: Owner
   readonly alias: string
+  /** All names of the host, the alias among them. */
+  readonly names: readonly string[]
   readonly port: number
   readonly text: string
 }
@@ -64,9 +47,9 @@ export function parseBlocks(config: string): Block[] {
     const mark = MARK.exec(text.split('\n', 1)[0] ?? '')
     if (!mark) return []
     const [, sessionId = '', host = '', pid = '', run = '', alias = '', port = ''] = mark
-    return [
-      { sessionId, owner: { host, pid: Number(pid), run }, alias, port: Number(port), text: `${text.trimEnd()}\n` },
-    ]
+    const names = /^Host (.+)$/m.exec(text)?.[1]?.split(' ') ?? [alias]
+    const owner = { host, pid: Number(pid), run }
+    return [{ sessionId, owner, alias, names, port: Number(port), text: `${text.trimEnd()}\n` }]
   })
 }
 
@@ -101,14 +84,15 @@ export const NOT_INHERITED: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * A Host block with an explicit name, not a pattern, so that editors list it. The keepalive notices a dead tunnel in under a minute.
+ * A Host block with explicit names, not a pattern, so that editors list it. The keepalive notices a dead tunnel in under a minute.
  * `ProxyCommand none` avoids a bastion of the user's, which would have another 127.0.0.1.
  */
 export function blockOf(entry: HostEntry): Block {
   const { alias, sessionId, owner, port } = entry
+  const names = [alias, ...entry.otherAliases]
   const lines = [
     `# berth session=${sessionId} host=${owner.host} pid=${owner.pid} run=${owner.run} alias=${alias} port=${port}`,
-    `Host ${alias}`,
+    `Host ${names.join(' ')}`,
     '  HostName 127.0.0.1',
     `  Port ${port}`,
     `  User ${entry.user}`,
@@ -122,7 +106,7 @@ export function blockOf(entry: HostEntry): Block {
     '  ServerAliveInterval 15',
     ...NOT_INHERITED.map(([key, value]) => `  ${key} ${value}`),
   ]
-  return { alias, sessionId, owner, port, text: `${lines.join('\n')}\n` }
+  return { alias, names, sessionId, owner, port, text: `${lines.join('\n')}\n` }
 }
 
 /**

@@ -25,6 +25,8 @@ export interface GuestsDeps {
   readonly consoleSecret?: string | undefined
   readonly dataDir: string
   readonly sshDirectory?: string | undefined
+  /** Address of the console. */
+  readonly address: () => string
   readonly direct?: DirectPath | undefined
   readonly log: Log
   readonly now?: () => number
@@ -163,6 +165,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       managerUrl,
       // There is one server, whose port may differ between starts.
       server: 'own',
+      knownAs: deps.address,
       credentials: () => latestOf(signIns),
       dataDir,
       userId,

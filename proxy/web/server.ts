@@ -93,7 +93,8 @@ export async function startWeb(
   const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page', { log })
   stack.defer(() => page?.close())
   const direct = config.directKey === undefined ? undefined : createDirectPath(config.directKey)
-  const guests = stack.use(createGuests({ ...config, direct, log }))
+  let address = ''
+  const guests = stack.use(createGuests({ ...config, address: () => address, direct, log }))
   const publicApps = publicAppsOf(config, { direct, log })
   stack.defer(() => publicApps?.[Symbol.dispose]())
   const programApps = stack.use(createProgramApps({ ...config, direct, log }))
@@ -149,6 +150,7 @@ export async function startWeb(
   const held = config.isPortHeld ? createHeldListener(config.port, onConnection, create(listenersOf(parts))) : undefined
   const listener = held ?? (await listenWith(consoleHosts, config.port, create(listenersOf(parts))))
   stack.defer(() => listener.close())
+  address = tls?.urlOf(listener.port) ?? `http://localhost:${listener.port}`
   const { httpPort } = config.tls ?? {}
   if (tls && httpPort !== undefined) {
     const redirects = await listenWith(otherHosts, httpPort, () => tls.createRedirects(listener.port))
@@ -191,7 +193,7 @@ export async function startWeb(
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
   const opened = stack.move()
   return {
-    url: tls?.urlOf(listener.port) ?? `http://localhost:${listener.port}`,
+    url: address,
     port: listener.port,
     take: socket => held?.take(socket),
     createLocalCode: () => thisComputer.createCode(),

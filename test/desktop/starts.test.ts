@@ -98,7 +98,13 @@ describe.concurrent('a start that is not the usual one', () => {
     const files = createKitFiles(ssh, { ...(await thisProcess()), pid: dead! })
     const sessionId = '01900000-0000-7000-8000-0000000000aa'
     const entry = { sessionId, port: 30_001, user: 'work', hostKey: 'ssh-ed25519 AAAA' }
-    await files.install(entry, { wantedAlias: 'berth-left', privateKey: 'KEY', ppk: 'KEY', include: false })
+    await files.install(entry, {
+      wantedAlias: 'berth-left',
+      server: 'localhost.8400',
+      privateKey: 'KEY',
+      ppk: 'KEY',
+      include: false,
+    })
     const keys = async () => (await readdir(join(ssh, 'berth'))).filter(name => name.startsWith('id_'))
     expect(await keys()).toHaveLength(2)
     await using manager = await startConsoleDouble(aWorld({ signedIn: false }))

@@ -6,11 +6,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
-import { createClient } from '#manager/contract'
 import { writeSignIn } from '../../../cli/config/sign-in.ts'
-import { hostBlock, stdioOptions, writeSshFiles } from '../../../cli/ssh/access.ts'
 import { createAuthority } from '../../fixtures/authority.ts'
-import { outcomeOf } from '../../fixtures/cli.ts'
+import { createCli, outcomeOf } from '../../fixtures/cli.ts'
 import { cleanEnvironment } from '../../fixtures/environment.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
@@ -30,6 +28,23 @@ async function listening(onConnection: (socket: Socket) => void): Promise<number
   await once(server, 'listening')
   stack.defer(() => void server.close())
   return (server.address() as AddressInfo).port
+}
+
+/** A signed-in user with a session whose sshd is this server. */
+async function setUpSsh(server: Awaited<ReturnType<typeof startSshServer>>) {
+  const { manager, config } = await setUp(server.port)
+  const { private: privateKey, public: publicKey } = server.sessionKey
+  manager.sshAccess = { user: 'work', ...server, privateKey, publicKey }
+  const cli = stack.use(await createCli())
+  /** Output of `berth ssh-config` for the session. */
+  const blockOf = async (environment: NodeJS.ProcessEnv = {}, ...flags: string[]) => {
+    const { out } = await cli.run(['ssh-config', ...flags, manager.session.id], '', {
+      ...environment,
+      BERTH_CONFIG_DIR: config,
+    })
+    return out
+  }
+  return { manager, config, blockOf }
 }
 
 /** A signed-in user, and a session whose sshd is at this port. */
@@ -85,16 +100,42 @@ test('berth app NAME sshd --json names user, key files, host key and a command t
 
 test('OpenSSH connects by the Host block of berth ssh-config', async () => {
   const server = stack.use(await startSshServer())
-  const { manager, config } = await setUp(server.port)
-  const { private: privateKey, public: publicKey } = server.sessionKey
-  manager.sshAccess = { user: 'work', ...server, privateKey, publicKey }
-  const api = createClient({ baseUrl: manager.url, fetch: (url, init) => fetch(url, init as RequestInit) })
-  const files = await writeSshFiles(api, manager.session, config)
-  const options = stdioOptions({ configDirectory: config, keypairAt: undefined })
-  const block = hostBlock(manager.session, files, [process.execPath, BERTH], options)
-  await writeFile(join(config, 'ssh_config'), block)
+  const { config, blockOf } = await setUpSsh(server)
+  await writeFile(join(config, 'ssh_config'), await blockOf())
   const { stdout } = await run('ssh', ['-F', join(config, 'ssh_config'), 'berth-my-session', 'hostname'])
   expect(stdout).toBe('ran hostname')
+})
+
+test('with two servers each Host block leads to its own, also after a sign-in to the other', async () => {
+  const servers = [stack.use(await startSshServer('first')), stack.use(await startSshServer('second'))] as const
+  const [first, second] = [await setUpSsh(servers[0]), await setUpSsh(servers[1])]
+  const home = { BERTH_SSH_DIR: join(first.config, '.ssh') }
+  const blocks = [await first.blockOf(home), await second.blockOf(home)]
+  const short = 'berth-my-session'
+  const [ofFirst, ofSecond] = [first, second].map(({ manager }) => `${short}.localhost.${new URL(manager.url).port}`)
+  const file = join(first.config, 'ssh_config')
+  const ask = async (alias: string | undefined) =>
+    (await run('ssh', ['-F', file, '-o', 'BatchMode=yes', alias ?? '', 'x'])).stdout
+  // The first block that has a name counts, and that of the other server is above.
+  await writeFile(file, blocks.toReversed().join('\n'))
+  expect(await Promise.all([short, ofFirst, ofSecond].map(ask))).toEqual(['first x', 'first x', 'second x'])
+  expect(blocks[1]).toMatch(
+    /^# Names without a server belong to localhost\.\d+ on this computer\. "berth ssh-config --default"/,
+  )
+  // The sign-in of one configuration directory is that of one server; a block of another one does not lead there.
+  await signIn(first.config, second.manager.url)
+  await expect(ask(short)).rejects.toThrow(`you are signed in to ${second.manager.url}`)
+  // The user gives the short names to the second server.
+  await writeFile(file, await second.blockOf(home, '--default'))
+  expect(await ask(short)).toBe('second x')
+})
+
+test('a token of the environment is not sent to the server of a Host block', async () => {
+  const { manager, start } = await setUp(1)
+  const token = { BERTH_TOKEN: 'berth_secret', BERTH_ENDPOINT: 'https://berth.example.org' }
+  const outcome = await outcomeOf(start(token, '--endpoint', manager.url))
+  expect(outcome).toMatchObject({ code: 3, err: expect.stringContaining('BERTH_TOKEN is for https://berth') as string })
+  expect(manager.seen).toEqual([])
 })
 
 test('berth stdio loads neither the schemas of the API nor commander, which take longer than the connection', async () => {

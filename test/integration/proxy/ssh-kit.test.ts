@@ -16,8 +16,8 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 
-async function setUp(name = 'my-session') {
-  const server = stack.use(await startSshServer())
+async function setUp(name = 'my-session', word = 'ran', at?: string) {
+  const server = stack.use(await startSshServer(word))
   const manager = stack.use(await new StandIn([{ app: tcpApp('sshd'), port: server.port }], name).start())
   manager.sshAccess = {
     user: 'work',
@@ -26,8 +26,8 @@ async function setUp(name = 'my-session') {
     privateKey: server.sessionKey.private,
     publicKey: server.sessionKey.public,
   }
-  const home = await mkdtemp(join(tmpdir(), 'berth-test-ssh kit-'))
-  stack.defer(() => rm(home, { recursive: true }))
+  const home = at ?? (await mkdtemp(join(tmpdir(), 'berth-test-ssh kit-')))
+  if (at === undefined) stack.defer(() => rm(home, { recursive: true }))
   const sshDirectory = join(home, '.ssh')
   const start = async () =>
     stack.use(
@@ -42,7 +42,7 @@ async function setUp(name = 'my-session') {
   const spec = { sessionId: manager.session.id, app: 'sshd' }
   const config = join(sshDirectory, 'config')
   const ssh = async (...args: string[]) => (await run('ssh', ['-F', config, ...args])).stdout
-  return { manager, proxy: await start(), start, spec, sshDirectory, config, ssh, server }
+  return { home, manager, proxy: await start(), start, spec, sshDirectory, config, ssh, server }
 }
 
 test('OpenSSH connects by the alias alone, with the key and the pinned host key of the session', async () => {
@@ -57,6 +57,22 @@ test('a session that somebody else shares never gets the alias of an own one of 
   Object.assign(manager.session, { sharedAs: 'use' })
   const { hostAlias } = await proxy.ssh.connect(spec)
   expect(hostAlias).toBe(`berth-my-session-${spec.sessionId.slice(-6)}`)
+})
+
+test('of two servers with a session of one name, each alias leads to its own, and none to the other when its tunnel closes', async () => {
+  const first = await setUp('my-session', 'first')
+  const second = await setUp('my-session', 'second', first.home)
+  const [own, other] = [await first.proxy.ssh.connect(first.spec), await second.proxy.ssh.connect(second.spec)]
+  expect([own.hostAlias, other.hostAlias]).toEqual([
+    'berth-my-session',
+    `berth-my-session.localhost.${new URL(second.manager.url).port}`,
+  ])
+  const ask = (alias: string) => first.ssh('-o', 'BatchMode=yes', alias, 'x')
+  expect(await Promise.all([ask(own.hostAlias), ask(other.hostAlias)])).toEqual(['first x', 'second x'])
+  await first.proxy.tunnel.close(own.tunnel.id)
+  await second.proxy.ssh.connect(second.spec)
+  await expect(ask(own.hostAlias)).rejects.toThrow('Could not resolve hostname')
+  expect(await ask(other.hostAlias)).toBe('second x')
 })
 
 test('OpenSSH resolves the written configuration to the intended options', async () => {
@@ -183,7 +199,7 @@ test('keys and configuration are readable by their owner only, and are removed w
   for (const name of await readdir(ours)) expect((await stat(join(ours, name))).mode & 0o077).toBe(0)
   expect((await stat(config)).mode & 0o777).toBe(0o600)
   await proxy.tunnel.close(kit.tunnel.id)
-  expect((await readdir(ours)).sort()).toEqual(['config', 'known_hosts'])
+  expect((await readdir(ours)).sort()).toEqual(['config', 'default-server', 'known_hosts'])
   expect(await readFile(join(ours, 'config'), 'utf8')).not.toContain('Host ')
   expect(await readFile(join(ours, 'known_hosts'), 'utf8')).toBe('')
 })

@@ -52,7 +52,7 @@ test('berth folder sftp --serve keeps a port open until Ctrl-C', async () => {
 
 test('the Host block of berth ssh-config reaches the folders without a port', async () => {
   const { out } = await cli.run(['ssh-config'])
-  expect(out).toMatch(/^Host berth-folders$/m)
+  expect(out).toMatch(/^Host berth-folders berth-folders\.localhost\.\d+$/m)
   const config = join(local, 'config')
   await writeFile(config, out)
   const { stdout, stderr } = await run('sftp', ['-v', '-F', config, '-b', batch, 'berth-folders'])
