@@ -63,6 +63,25 @@ test('a query runs, with both streams and its exit code', async () => {
   expect(answers.at(-1)).toMatchObject({ status: 'finished', exitCode: 3 })
 })
 
+test('code runs without a WebSocket, too: a request starts it, and further ones take what has come since', async () => {
+  const send = async (body: object) => {
+    const reply = await client.send('POST', '/session/real-one', { body })
+    return reply.json?.result as Answer & { runId: string }
+  }
+  const code = 'import sys; print("out"); print("err", file=sys.stderr); sys.exit(3)'
+  const all = [await send({ mode: 'query', code, runId: 'of-the-client', options: {} })]
+  for (let last = all[0]; last?.status === 'continued'; all.push(last))
+    last = await send({ mode: 'continue', code: '', runId: last.runId, options: {} })
+  expect([output(all, 'stdout'), output(all, 'stderr')]).toEqual(['out\n', 'err\n'])
+  expect(all.at(-1)).toMatchObject({ status: 'finished', exitCode: 3 })
+  // A turn ends before clients give up, and the program goes on.
+  const slow = await send({ mode: 'query', code: 'import time; print("first", flush=True); time.sleep(600)' })
+  expect(slow).toMatchObject({ status: 'continued', exitCode: null })
+  expect(await send({ mode: 'continue', code: '', runId: 'of-the-client' })).toBeUndefined()
+  const other = await client.send('POST', '/session/real-one', { body: { mode: 'batch', code: '' } })
+  expect(other).toMatchObject({ status: 501, text: expect.stringContaining('does not run the mode') as string })
+})
+
 test('files go into the home, are listed, run as a batch, and come back', async () => {
   const boundary = 'of-the-test'
   const big = Buffer.alloc(500_000, 'abcdefgh')

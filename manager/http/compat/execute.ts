@@ -36,11 +36,11 @@ export interface ExecutionDeps {
   readonly signal: AbortSignal
 }
 
-const COMMAND_SECONDS = 24 * 3_600
+export const COMMAND_SECONDS = 24 * 3_600
 /** Stands for "what is usual for the image" in the steps of a batch job. */
 const USUAL = '*'
 /** Python, where the image has it; otherwise its shell. */
-const RUN_CODE = `if command -v python3 >/dev/null 2>&1; then exec python3 -c "$0"; else exec sh -c "$0"; fi`
+export const RUN_CODE = `if command -v python3 >/dev/null 2>&1; then exec python3 -c "$0"; else exec sh -c "$0"; fi`
 const USUAL_EXEC = `if [ -f main.py ]; then exec python3 main.py; elif [ -f main.sh ]; then exec sh main.sh; else echo "There is no main.py: name a command with --exec." >&2; exit 127; fi`
 const USUAL_BUILD = `if [ -f Makefile ]; then exec make; elif [ -f setup.py ]; then exec python3 -m pip install --user .; fi`
 

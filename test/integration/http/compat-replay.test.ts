@@ -553,6 +553,9 @@ describe('A29, A30 and the rest', () => {
       scaling_groups: [{ name: 'default' }],
     })
     expect(await ok(client.send('GET', '/config/resource-slots'))).toMatchObject({ cpu: 'count', mem: 'bytes' })
+    // The JavaScript client asks without a signature.
+    const unsigned = await rawRequest(`http://127.0.0.1:${client.port}/config/resource-slots`, { method: 'GET' })
+    expect(unsigned).toMatchObject({ status: 200, json: { cpu: 'count' } })
     for (const path of [
       '/folders/_/allowed_types',
       '/template/session',
@@ -588,7 +591,7 @@ describe('lists of administrators', () => {
     ],
     [
       'users',
-      'query($limit:Int!,$offset:Int!,$status:String,$group_id:UUID){ user_list(limit:$limit,offset:$offset,status:$status,group_id:$group_id){ items{ uuid username role email full_name need_password_change status status_info created_at domain_name groups{id name} allowed_client_ip sudo_session_enabled main_access_key } total_count } }',
+      'query($limit:Int!,$offset:Int!,$status:String,$group_id:UUID){ user_list(limit:$limit,offset:$offset,status:$status,group_id:$group_id){ items{ uuid username role email password full_name need_password_change status status_info created_at domain_name groups{id name} allowed_client_ip sudo_session_enabled main_access_key } total_count } }',
       { limit: 10, offset: 0, status: 'active' },
     ],
     [

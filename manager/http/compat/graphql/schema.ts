@@ -402,6 +402,8 @@ export const SCHEMA = /* GraphQL */ `
     uuid: UUID
     username: String
     email: String
+    # Always null; a client asks for it.
+    password: String
     need_password_change: Boolean
     full_name: String
     description: String

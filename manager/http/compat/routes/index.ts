@@ -2,6 +2,7 @@ import { type SecretBox } from '../../../secrets/secret-box.ts'
 import { type CompatRoute } from '../route.ts'
 import { DOTFILE_ROUTES } from './dotfiles.ts'
 import { EVENT_ROUTES } from './events.ts'
+import { EXECUTE_ROUTES } from './execute.ts'
 import { folderFileRoutes } from './folder-files.ts'
 import { FOLDER_ROUTES } from './folders.ts'
 import { GRAPHQL_ROUTES } from './graphql.ts'
@@ -16,6 +17,7 @@ export const compatRoutes = ({ box }: { readonly box: SecretBox }): readonly Com
   ...HANDSHAKE_ROUTES,
   ...WEB_ROUTES,
   ...SESSION_ROUTES,
+  ...EXECUTE_ROUTES,
   ...SESSION_FILE_ROUTES,
   ...FOLDER_ROUTES,
   ...folderFileRoutes(box),

@@ -9,7 +9,8 @@ const CheckInput = z.object({ group: Text.optional(), scaling_group: Text.option
 
 /** Sizes, limits and resource groups. */
 export const RESOURCE_ROUTES: readonly CompatRoute[] = [
-  { method: 'GET', path: '/config/resource-slots', handle: slotTypes },
+  // Names of kinds of resources, the same everywhere; some clients ask before they sign.
+  { method: 'GET', path: '/config/resource-slots', open: true, handle: slotTypes },
   { method: 'GET', path: '/config/resource-slots/details', handle: slotDetails },
   { method: 'GET', path: '/config/vfolder-types', handle: () => Promise.resolve(['user', 'group']) },
   { method: 'GET', path: '/resource/presets', handle: presets },

@@ -41,14 +41,6 @@ export const SESSION_ROUTES: readonly CompatRoute[] = [
     handle: () =>
       Promise.reject(new NotOffered('Berth does not rename sessions: tags and a note can be changed on the page.')),
   },
-  {
-    method: 'POST',
-    path: '/session/:session',
-    handle: () =>
-      Promise.reject(
-        new NotOffered('Berth runs code by the WebSocket /stream/session/ID/execute only, as "run" does.'),
-      ),
-  },
 ]
 
 /** @throws AppError `session_not_found` */
