@@ -2,6 +2,7 @@ import { type Browser, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
+import { type World } from './console-double-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { openSection } from './console-steps.ts'
 import { aSession, IMAGES, statsOf } from './console-world.ts'
@@ -28,8 +29,52 @@ test('folders show whole names, owners and counts, in English and in Korean', as
   }
 })
 
-test("an administrator's list of sessions shows whole owners and amounts", async () => {
+test('folders have their size and short marks of rights as columns, and their storage only where there are several', async () => {
+  const heads = (page: Page) => page.locator('th').evaluateAll(all => all.map(one => one.textContent.trim()))
+  const usual = ['Name', 'Owner', 'Permission', 'Size', 'Created', 'Control']
+  await using one = await openConsole(browser, '/data', { folders: variedFolders(), storageHosts: [LOCAL] }, WINDOW)
+  await one.page.getByText('genomes').waitFor()
+  expect(await heads(one.page)).toEqual(usual)
+  const marks = (name: string) => one.page.getByRole('row', { name }).locator('.mark').allTextContents()
+  expect([await marks('models'), await marks('genomes')]).toEqual([
+    ['R', '–', '–'],
+    ['R', 'W', '–'],
+  ])
+  expect(await one.page.getByRole('row', { name: 'experiments' }).locator('.col-size').textContent()).toContain(
+    '38.9 GiB',
+  )
+  const both = { folders: variedFolders(), storageHosts: [LOCAL, ARCHIVE] }
+  await using several = await openConsole(browser, '/data', both, WINDOW)
+  await several.page.getByText('genomes').waitFor()
+  expect(await heads(several.page)).toEqual([...usual.slice(0, 4), 'Storage', ...usual.slice(4)])
+})
+
+test('on a phone the cards of folders show whole facts', async () => {
+  const world = { folders: variedFolders(), storageHosts: [LOCAL, ARCHIVE] }
+  await using it = await openConsole(browser, '/data', world, { width: 390, height: 1400 })
+  for (const language of ['en', 'ko']) {
+    await it.page.evaluate(value => localStorage.setItem('berth.language', value), language)
+    await it.page.reload()
+    await it.page.getByText('genomes').waitFor()
+    expect(await cutIn('tr.row :is(.sub, .about)', it.page), language).toEqual([])
+    // The cells of a card do not lie over each other.
+    const beyond = await it.page.locator('tr.row').evaluateAll(all =>
+      all
+        .filter(one => {
+          const boxes = ['.col-name', '.about', '.col-controls'].map(cell =>
+            one.querySelector(cell)!.getBoundingClientRect(),
+          )
+          return boxes.some(({ top }, at) => at > 0 && top < boxes[at - 1]!.bottom)
+        })
+        .map(one => one.textContent),
+    )
+    expect(beyond, language).toEqual([])
+  }
+})
+
+test("an administrator's list of sessions shows whole names, owners and amounts", async () => {
   const sessions = [
+    aSession(3, { name: 'speech-recognition-large-batch-7-of-march', ownerEmail: 'jonas@physics.example.com' }),
     aSession(1, {
       name: 'uses-gpus',
       ownerEmail: 'jonas.lindqvist@physics.example.com',
@@ -42,6 +87,16 @@ test("an administrator's list of sessions shows whole owners and amounts", async
   await using it = await openConsole(browser, '/sessions', { sessions, role: 'superadmin' }, WINDOW)
   await it.page.getByText('uses-gpus').waitFor()
   expect(await cutIn('tr.row :is(.col-name *, .col-resources *, .col-time *)', it.page)).toEqual([])
+})
+
+test('a list of own sessions shows whole names and images', async () => {
+  const sessions = [
+    aSession(1, { name: 'a-name-of-a-session-that-is-long', image: 'berth/pytorch:2.9-cuda13' }),
+    aSession(2, { name: 'waits', status: 'PENDING' }),
+  ]
+  await using it = await openConsole(browser, '/sessions', { sessions }, WINDOW)
+  await it.page.getByText('a-name-of-a-session').waitFor()
+  expect(await cutIn('tr.row .col-name *', it.page)).toEqual([])
 })
 
 test('the cards of environments show whole names of images', async () => {
@@ -116,6 +171,34 @@ test('the address of an owner goes to the next line after its @ only', async () 
   const owner = it.page.locator('.col-owner .owner', { hasText: '@physics' })
   await owner.waitFor()
   expect(await linesOf(owner, 'physics.example.com')).toBe(1)
+})
+
+test('details of a session use the width of their panel, and their tabs fit into a phone', async () => {
+  const stats = { ...statsOf(500, 2 ** 30), diskReadBytes: 123.4e9, diskWriteBytes: 98.7e9, netRxBytes: 45.6e9 }
+  const sessions = [aSession(1, { name: 'runs', stats })]
+  await using it = await openConsole(browser, `/sessions/${sessions[0]!.id}`, { sessions }, WINDOW)
+  const facts = it.page.locator('.drawer .usage > p')
+  await facts.waitFor()
+  const [text, panel] = await Promise.all([facts.boundingBox(), it.page.locator('.drawer header.head').boundingBox()])
+  expect(text!.width).toBeGreaterThan(panel!.width - 60)
+  await it.page.setViewportSize({ width: 390, height: 800 })
+  const last = it.page.getByRole('tab').last()
+  await expect.poll(async () => (await last.boundingBox())!.width).toBeGreaterThan(40)
+  const { x, width } = (await last.boundingBox())!
+  expect(x + width).toBeLessThanOrEqual(390)
+})
+
+test('a reason with a fingerprint stands below its title, in every window', async () => {
+  const why = `The certificate has changed: SHA-256 ${Array.from({ length: 32 }, () => 'AB').join(':')}`
+  const failures: World['failures'] = new Map([['GET /api/v1/sessions', { code: 'unavailable', detail: { why } }]])
+  await using it = await openConsole(browser, '/sessions', { failures }, WINDOW)
+  const words = it.page.locator('.error-words')
+  await words.getByText('AB:AB').waitFor()
+  for (const width of [1280, 390]) {
+    await it.page.setViewportSize({ width, height: 800 })
+    const [title, icon] = await Promise.all([words.boundingBox(), it.page.locator('.error-icon').boundingBox()])
+    expect(Math.abs(title!.x + title!.width / 2 - icon!.x - icon!.width / 2)).toBeLessThanOrEqual(1)
+  }
 })
 
 test('states of agents are whole', async () => {
