@@ -90,7 +90,7 @@ function withSettings(command: Command): Command {
     .option('--description <text>', 'what the domain is for')
     .option(
       '--registries <hosts>',
-      'registries whose images may be launched, separated by commas, or all',
+      'registries whose images may be launched, separated by commas, or all; images saved from sessions keep the domains that they had then (admin image set-domains)',
       parseRegistries,
     )
     .option('--allow-names <list>', ALLOW_NAMES, parseAllowedNames)

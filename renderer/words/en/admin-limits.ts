@@ -93,6 +93,8 @@ const en = {
   createDomain: 'Create a domain',
   domainLimitsHint: 'For all sessions of the domain together.',
   allRegistries: 'Images of all registries',
+  allRegistriesHint:
+    'Images that were saved from sessions keep the domains that they had then. Change those on the page Images.',
   registries: 'Registries',
   deactivateDomainTitle: 'Deactivate the domain {name}?',
   deactivateDomainText:

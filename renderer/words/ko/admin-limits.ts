@@ -94,6 +94,7 @@ export default {
   createDomain: '도메인 만들기',
   domainLimitsHint: '도메인의 모든 세션을 합한 한도입니다.',
   allRegistries: '모든 레지스트리의 이미지',
+  allRegistriesHint: '세션에서 저장한 이미지는 저장할 때의 도메인을 유지합니다. 이미지 페이지에서 바꿀 수 있습니다.',
   registries: '레지스트리',
   deactivateDomainTitle: '{name} 도메인을 비활성화할까요?',
   deactivateDomainText:

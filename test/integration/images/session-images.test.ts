@@ -169,6 +169,10 @@ describe('images of sessions', () => {
     await expect.poll(() => listed(kim)).toContain(`users/${name}/r:1`)
     const bounded = await cluster.addUser('bounded@example.org', { domain: 'bounded' })
     expect(await listed(bounded)).toEqual([])
+    // The copy keeps the domains of the time when it was saved, until an administrator says otherwise.
     await cluster.api.updateDomain({ params: { name: 'bounded' }, body: { allowedRegistries: null } })
+    expect(await listed(bounded)).toEqual([reference])
+    await cluster.api.updateImage({ body: { reference: `users/${name}/r:1`, domains: ['default', 'bounded'] } })
+    expect(await listed(bounded)).toContain(`users/${name}/r:1`)
   })
 })
