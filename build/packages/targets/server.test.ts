@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { ROOT } from '../../bootstrap/image-recipes.ts'
 import { findProgram } from '../../bootstrap/platform.ts'
 import { lockedPackages } from '../locked-packages.ts'
 import { DEB_SCRIPTS, RPM_SCRIPTS } from './server-scripts.ts'
@@ -43,6 +44,22 @@ test('the manager runs without any right of root; only units with the agent run 
   const unit = (name: string) => readFileSync(join(folder, name), 'utf8')
   expect(unit('berth-manager.service')).toMatch(/^User=berth$[^]*^NoNewPrivileges=yes$[^]*^CapabilityBoundingSet=$/m)
   expect(UNITS.filter(name => !/^User=/m.test(unit(name)))).toEqual(['berth.service', 'berth-agent.service'])
+})
+
+test('the guide has the units with their users, data directories and files of variables', () => {
+  writeUnits(folder, '/usr/bin/berth')
+  const page = readFileSync(join(ROOT, 'docs/admin/installing.md'), 'utf8')
+  const [, section = ''] = page.split('## As a service\n')
+  const rows = [...section.matchAll(/^\| `(berth[a-z-]*)` \| [^|]+ \| (?:`(\w+)`|(\w+))[^|]* \| `([^`]+)` \|$/gm)]
+  const told = rows.map(([, unit = '', named, plain, data]) => [`${unit}.service`, named ?? plain, data])
+  const made = UNITS.map(unit => {
+    const text = readFileSync(join(folder, unit), 'utf8')
+    const valueOf = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1]
+    expect(page).toContain(valueOf('EnvironmentFile')?.replace(/^.*\//, ''))
+    return [unit, valueOf('User') ?? 'root', valueOf('Environment=BERTH_DATA')]
+  })
+  expect(told).toEqual(made)
+  expect(section).toContain('`/etc/berth/berth.env`, `manager.env` or `agent.env`')
 })
 
 test.each(Object.entries({ ...DEB_SCRIPTS, ...RPM_SCRIPTS }))(
