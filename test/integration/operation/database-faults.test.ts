@@ -27,7 +27,7 @@ async function ask(url: string, token: string, method = 'GET', path = '/api/v1/m
   return { status: reply.status, code, ms: performance.now() - asked }
 }
 
-/** Of the manager, ANSWER_LIMIT_MS; the rest is for machines that are slow and busy. */
+/** The manager's own limit is ANSWER_LIMIT_MS; the rest is for machines that are slow and busy. */
 const LIMIT_MS = 20_000
 
 async function expectRefusedInTime(url: string, token: string): Promise<void> {
