@@ -13,6 +13,7 @@ import {
   TOKEN_SCOPES,
   type TokenScope,
 } from '#manager/contract'
+import { testSet, wayOf } from '../../../build/bootstrap/test-sets.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { ADMIN, apiOf, signedApi } from '../../fixtures/manager.ts'
@@ -113,7 +114,9 @@ describe('an access token', () => {
     const wrong: string[] = []
     for (const [name, route] of Object.entries(ROUTES) as [RouteName, RouteSpec][]) {
       if (route.access === 'none' || route.access === 'console' || name === 'logout') continue
-      for (const scope of TOKEN_SCOPES) {
+      // In `npm test`, the scope of the route and another one: each refusal goes through the same check.
+      const usual = new Set([SCOPE_OF[name], ...wayOf(name, TOKEN_SCOPES)])
+      for (const scope of testSet(process.env) === 'all' ? TOKEN_SCOPES : TOKEN_SCOPES.filter(one => usual.has(one))) {
         const { status, text } = await send(route, tokens[scope] ?? '')
         const isRefused = status === 403 && /not_by_token|token_scope/.test(text)
         if (isRefused !== (SCOPE_OF[name] !== scope) && route.method !== 'HEAD')
