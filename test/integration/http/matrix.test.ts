@@ -142,10 +142,19 @@ const routes = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).map(([name, 
   const kind = KINDS.find(one => NAMES[one].test(route.path))
   return { name, route, kind }
 })
-/** People who have not signed in are nobody's owner or admin: one object shows the refusal. */
-const relationsOf = (who: Who): readonly Relation[] => (who === 'anonymous' ? RELATIONS.slice(0, 1) : RELATIONS)
+const MAY: Record<RouteSpec['access'], readonly Who[]> = {
+  none: WHO,
+  user: ['user', 'domain_admin', 'superadmin'],
+  domain_admin: ['domain_admin', 'superadmin'],
+  superadmin: ['superadmin'],
+  console: [],
+}
+
+/** Callers without the role for a route, or without a sign-in, are refused before the object is looked at: one object shows that. */
+const relationsOf = (who: Who, { access }: RouteSpec): readonly Relation[] =>
+  who === 'anonymous' || !MAY[access].includes(who) ? RELATIONS.slice(0, 1) : RELATIONS
 const onObjects = routes.flatMap(({ name, route, kind }) =>
-  kind ? WHO.flatMap(who => relationsOf(who).map(relation => ({ name, route, kind, who, relation }))) : [],
+  kind ? WHO.flatMap(who => relationsOf(who, route).map(relation => ({ name, route, kind, who, relation }))) : [],
 )
 const without = routes.flatMap(({ name, route, kind }) => (kind ? [] : WHO.map(who => ({ name, route, who }))))
 const size = onObjects.length + without.length
@@ -173,14 +182,6 @@ function sees(who: Who, kind: Kind, relation: Relation): boolean {
     case 'invitation':
       return admin && relation !== 'far'
   }
-}
-
-const MAY: Record<RouteSpec['access'], readonly Who[]> = {
-  none: WHO,
-  user: ['user', 'domain_admin', 'superadmin'],
-  domain_admin: ['domain_admin', 'superadmin'],
-  superadmin: ['superadmin'],
-  console: [],
 }
 
 let world: MatrixWorld
