@@ -1,5 +1,5 @@
 import { type AgentId, because, type Because, choiceText } from '#manager/contract'
-import { type PendingSession, totalOf } from '../scheduler/plan/index.ts'
+import { mayCross, type PendingSession, totalOf } from '../scheduler/plan/index.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { type AllocationRequest, type EngineNode } from './allocator.ts'
 import { gpuRequest } from './gpu-request.ts'
@@ -7,12 +7,18 @@ import { nodeOf } from './place.ts'
 import { type WaitingSessions } from './read-waiting.ts'
 import { jobSettings } from './slurm/job-settings.ts'
 
+interface AgentsNow {
+  readonly agents: readonly AgentRow[]
+  readonly isReady: (id: AgentId) => boolean
+  readonly isNetworked: (id: AgentId) => boolean
+}
+
 /** The nodes that a request names. */
 export type WantedNodes = Pick<AllocationRequest, 'node' | 'exclude' | 'gpuType'>
 
 /** Whether the session may not run on every node, so that its request names nodes. */
-export const namesNodes = ({ onlyOn, failedAgents, gpu }: PendingSession): boolean =>
-  onlyOn !== undefined || failedAgents.length > 0 || gpu !== undefined
+export const namesNodes = (session: PendingSession): boolean =>
+  session.onlyOn !== undefined || session.failedAgents.length > 0 || session.gpu !== undefined || mayCross(session)
 
 /**
  * The nodes on which the session has to run, or has failed. Slurm refuses names that it does not know. Pure.
@@ -20,11 +26,12 @@ export const namesNodes = ({ onlyOn, failedAgents, gpu }: PendingSession): boole
  * @param nodes of the engine
  * @param agents of the session's resource group
  * @param isReady whether work may be sent to an agent now
+ * @param isNetworked whether an agent takes part in sessions over several hosts
  */
 export function wantedNodes(
   session: PendingSession,
   nodes: readonly EngineNode[],
-  { agents, isReady }: { readonly agents: readonly AgentRow[]; readonly isReady: (id: AgentId) => boolean },
+  { agents, isReady, isNetworked }: AgentsNow,
 ): WantedNodes | { readonly refused: Because } {
   const { onlyOn, failedAgents, gpu } = session
   const names = nodes.map(({ name }) => name)
@@ -37,7 +44,9 @@ export function wantedNodes(
   // Where it has failed everywhere, any node will do again.
   const isElsewhere = agents.some(({ id }) => !failedAgents.includes(id) && isReady(id))
   const others = isElsewhere ? failed.flatMap(agent => nodeOf(agent, names) ?? []) : []
-  return { exclude: [...new Set([...chosen.exclude, ...others])], gpuType }
+  const able = agents.filter(({ id }) => isNetworked(id)).flatMap(agent => nodeOf(agent, names) ?? [])
+  const apart = mayCross(session) ? names.filter(name => !able.includes(name)) : []
+  return { exclude: [...new Set([...chosen.exclude, ...others, ...apart])], gpuType }
 }
 
 /** The request for the resources of a session. Pure. */
@@ -46,9 +55,12 @@ export function allocationRequest(
   session: PendingSession,
   { group }: Pick<WaitingSessions, 'group'>,
 ): AllocationRequest {
-  const { cpu = 0, mem = 0, 'cuda.device': gpus = 0 } = totalOf(session)
+  // Each container of a session over several hosts has a node of its own.
+  const isApart = mayCross(session)
+  const { cpu = 0, mem = 0, 'cuda.device': gpus = 0 } = isApart ? session.requested : totalOf(session)
   return {
     ...of,
+    nodes: isApart ? (session.clusterSize ?? 1) : 1,
     cpus: Math.max(1, Math.ceil(cpu / 1000)),
     memBytes: mem,
     gpus,

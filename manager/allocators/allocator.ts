@@ -1,10 +1,12 @@
 import { type SlurmJob } from '#manager/contract'
 import { type GrantIdentity } from '../store/tables/scheduling.ts'
 
-/** Resources to allocate on one node, under a name that Berth chooses and never uses again. */
+/** Resources to allocate on each of some nodes, under a name that Berth chooses and never uses again. */
 export interface AllocationRequest {
   /** `[a-z0-9-]` only. */
   readonly name: string
+  /** Number of different nodes, each with the amounts that follow. */
+  readonly nodes: number
   readonly cpus: number
   readonly memBytes: number
   readonly gpus: number

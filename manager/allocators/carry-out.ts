@@ -76,6 +76,12 @@ export function createCarryOut(deps: CarryOutDeps): (act: Act, looked: Looked) =
       })
   }
 
+  /** Whether a network of a session can reach the agent. An address that two agents name leads to neither. */
+  function isNetworked(agentId: AgentId, agents: WaitingSessions['agents']): boolean {
+    const address = presence.clusterAddress(agentId)
+    return address !== undefined && agents.every(({ id }) => id === agentId || presence.clusterAddress(id) !== address)
+  }
+
   async function ask({ id, run }: Extract<Act, { act: 'ask' }>, looked: Looked): Promise<Reason | undefined> {
     const of = looked.waiting.find(({ pending }) => pending.has(id))
     const session = of?.pending.get(id)
@@ -83,7 +89,11 @@ export function createCarryOut(deps: CarryOutDeps): (act: Act, looked: Looked) =
     const { agents } = of
     const name = nameOf(managerId, id, run)
     const nodes = namesNodes(session)
-      ? wantedNodes(session, await looked.nodes(), { agents, isReady: agentId => presence.isReady(agentId) })
+      ? wantedNodes(session, await looked.nodes(), {
+          agents,
+          isReady: agentId => presence.isReady(agentId),
+          isNetworked: agentId => isNetworked(agentId, agents),
+        })
       : {}
     if ('refused' in nodes) {
       nowhere.add(id)

@@ -104,14 +104,35 @@ test('GPUs that the session has not chosen are not used, and the grant is given 
   )
 })
 
-test('a grant of two nodes is not used: all kernels of a session are on one', () =>
-  expect(
-    placementOn(
-      [
-        { name: 'g1', gpus: [0] },
-        { name: 'g2', gpus: [0] },
-      ],
-      { ...SESSION, clusterSize: 2 },
-      [G1, agent('g2')],
-    ),
-  ).toMatchObject({ unmatched: { cause: 'slurm_node_unknown' } }))
+const TWO = [
+  { name: 'g1', gpus: [0] },
+  { name: 'g2', gpus: [1] },
+]
+const APART: PendingSession = { ...SESSION, clusterSize: 2, clusterMode: 'multi-host' }
+
+test('a grant of two nodes is for a session over several hosts only: each kernel is on the agent of a node, with the GPUs there', () => {
+  const g2 = agent('g2', [gpu('D'), gpu('E')])
+  expect(placementOn(TWO, { ...SESSION, clusterSize: 2 }, [G1, g2])).toMatchObject({
+    unmatched: { cause: 'slurm_node_unknown' },
+  })
+  const gpuOf = (uuid: string) => ({ uuid, slot: 'cuda.device', amount: 1 })
+  expect(placementOn(TWO, APART, [G1, g2])).toEqual({
+    placement: {
+      sessionId: SESSION.id,
+      agentId: G1.id,
+      requested: { cpu: 2000, mem: 2 ** 31, 'cuda.device': 2 },
+      devices: [gpuOf('A'), gpuOf('E')],
+      kernels: [[gpuOf('A')], [gpuOf('E')]],
+      hosts: [G1.id, g2.id],
+    },
+  })
+})
+
+test.each([
+  ['one node', TWO.slice(0, 1), 'slurm_node_unknown'],
+  ['a node without an agent', [TWO[0]!, { name: 'g9', gpus: [0] }], 'slurm_node_unknown'],
+  ['one node under two names', [TWO[0]!, { name: 'g1.lab', gpus: [1] }], 'slurm_node_unknown'],
+  ['too few GPUs on a node', [TWO[0]!, { name: 'g2', gpus: [] }], 'slurm_gpus_fewer'],
+])('a grant of %s is not used for a session over two hosts', (_, nodes, cause) =>
+  expect(placementOn(nodes, APART, [G1, agent('g2')])).toMatchObject({ unmatched: { cause } }),
+)

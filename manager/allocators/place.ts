@@ -1,5 +1,12 @@
-import { because, type Because, choiceText, type Device } from '#manager/contract'
-import { mayGive, type PendingSession, type Placement, totalOf } from '../scheduler/plan/index.ts'
+import { type AgentId, because, type Because, choiceText, type Device } from '#manager/contract'
+import {
+  type DeviceAllocation,
+  mayCross,
+  mayGive,
+  type PendingSession,
+  type Placement,
+  totalOf,
+} from '../scheduler/plan/index.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { type GrantedNode } from './allocator.ts'
 import { kindOf } from '../scheduler/gpu-kind.ts'
@@ -10,42 +17,63 @@ interface Unmatched {
 }
 
 /**
- * Places a session on the granted node: on the agent of that name, with the granted GPUs.
+ * Places a session on the granted node: on the agent of that name, with the granted GPUs. Of a session over several hosts, each container has
+ * a node.
  *
  * @param agents of the session's resource group that work may be sent to
- * @returns why the node or its GPUs match no agent; `isLasting`: the grant can never be used
+ * @returns why a node or its GPUs match no agent; `isLasting`: the grant can never be used
  */
 export function placementOn(
   nodes: readonly GrantedNode[],
   session: PendingSession,
   agents: readonly AgentRow[],
 ): { readonly placement: Placement } | Unmatched {
-  const [node] = nodes
+  const { clusterSize = 1 } = session
+  const isApart = mayCross(session)
   const name = nodes.map(one => one.name).join(', ')
-  const agent = node && nodes.length === 1 ? agentNamed(node.name, agents) : undefined
-  if (!node || !agent) return { unmatched: because('slurm_node_unknown', { node: name }) }
+  if (nodes.length !== (isApart ? clusterSize : 1)) return { unmatched: because('slurm_node_unknown', { node: name }) }
+  const kernelsOnEach = isApart ? 1 : clusterSize
+  const hosts: AgentId[] = []
+  const kernels: DeviceAllocation[][] = []
+  for (const node of nodes) {
+    const found = kernelsOn(node, kernelsOnEach, session, agents)
+    if ('unmatched' in found) return found
+    hosts.push(...found.kernels.map(() => found.agentId))
+    kernels.push(...found.kernels)
+  }
+  const [agentId] = hosts
+  if (agentId === undefined || (isApart && new Set(hosts).size < hosts.length))
+    return { unmatched: because('slurm_node_unknown', { node: name }) }
+  const placement = { sessionId: session.id, agentId, requested: totalOf(session), devices: kernels.flat() }
+  return {
+    placement: { ...placement, ...(clusterSize === 1 ? {} : { kernels }), ...(isApart ? { hosts } : {}) },
+  }
+}
+
+/** The agent of a node, and the GPUs of each kernel there. */
+function kernelsOn(
+  node: GrantedNode,
+  count: number,
+  session: PendingSession,
+  agents: readonly AgentRow[],
+): { readonly agentId: AgentId; readonly kernels: DeviceAllocation[][] } | Unmatched {
+  const agent = agentNamed(node.name, agents)
+  if (!agent) return { unmatched: because('slurm_node_unknown', { node: node.name }) }
   const perKernel = session.requested['cuda.device'] ?? 0
-  const kernels = session.clusterSize ?? 1
   // Slurm 22.05 grants jobs without their GPUs right after a restart of its controller.
-  if (node.gpus.length < perKernel * kernels)
-    return { unmatched: because('slurm_gpus_fewer', { node: name }), isLasting: true }
+  if (node.gpus.length < perKernel * count)
+    return { unmatched: because('slurm_gpus_fewer', { node: node.name }), isLasting: true }
   const devices = node.gpus.flatMap(index => wholeDevice(agent.devices[index]) ?? [])
   // More GPUs than requested are granted where a reservation or partition gives whole nodes.
-  if (devices.length !== node.gpus.length) return { unmatched: because('slurm_gpus_unknown', { node: name }) }
+  if (devices.length !== node.gpus.length) return { unmatched: because('slurm_gpus_unknown', { node: node.name }) }
   if (!devices.every(device => mayGive(session.gpu, kindOf(device))))
     return {
-      unmatched: because('slurm_gpus_other', { node: name, gpu: choiceText(session.gpu ?? {}) }),
+      unmatched: because('slurm_gpus_other', { node: node.name, gpu: choiceText(session.gpu ?? {}) }),
       isLasting: true,
     }
-  const used = devices
-    .slice(0, perKernel * kernels)
-    .map(({ uuid }) => ({ uuid, slot: 'cuda.device' as const, amount: 1 }))
-  const ofKernel = (kernel: number) => used.slice(kernel * perKernel, (kernel + 1) * perKernel)
-  const placement = { sessionId: session.id, agentId: agent.id, requested: totalOf(session), devices: used }
-  return {
-    placement:
-      kernels === 1 ? placement : { ...placement, kernels: Array.from({ length: kernels }, (_, at) => ofKernel(at)) },
-  }
+  const used = devices.map(({ uuid }) => ({ uuid, slot: 'cuda.device' as const, amount: 1 }))
+  const kernels = Array.from({ length: count }, (_, at) => used.slice(at * perKernel, (at + 1) * perKernel))
+  return { agentId: agent.id, kernels }
 }
 
 const agentNamed = (node: string, agents: readonly AgentRow[]) => alike(node, agents, ({ name }) => name)

@@ -1,4 +1,4 @@
-import { type AgentId, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { type AgentId, because, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import {
   canRun,
   canTake,
@@ -7,6 +7,7 @@ import {
   type GivenDevice,
   type KindOfDevice,
   Limits,
+  mayCross,
   mayGive,
   type PendingSession,
   totalOf,
@@ -64,6 +65,7 @@ export async function readWaiting(
   const limits = new Limits(snapshot.scopes)
   const gpus = snapshot.agents.flatMap(({ devices }) => devices).filter(({ slot }) => slot === 'cuda.device')
   const acceptedBy = ({ gpu }: PendingSession) => gpus.filter(({ kind }) => mayGive(gpu, kind))
+  const networked = new Set(snapshot.agents.flatMap(({ clusterAddress }) => clusterAddress ?? []))
   const startable = new Set<SessionId>()
   const blocked = new Map([...state.later, ...rightsNow.withdrawn])
   for (const session of snapshot.pending) {
@@ -71,6 +73,7 @@ export async function readWaiting(
       snapshot.active === false
         ? closedReason(snapshot)
         : (unknownToSlurm(session, ownerOf(session), group) ??
+          tooFewHosts(session, networked.size) ??
           limits.explain(session) ??
           // Slurm chooses the GPUs, and does not know the limits on models: it is asked only if any of them would do.
           limits.explainModels(session, acceptedBy(session)) ??
@@ -103,6 +106,13 @@ function dearest(session: PendingSession, gpus: readonly KindOfDevice[]): GivenD
   const amount = totalOf(session)['cuda.device'] ?? 0
   const models = new Map(gpus.map(({ slot, kind }) => [kind?.model, { slot, kind }]))
   return amount === 0 ? [] : [...models.values()].map(device => ({ ...device, amount }))
+}
+
+/** Each container of a session over several hosts gets a node, and hosts without an address have no network between them. */
+function tooFewHosts(session: PendingSession, count: number): Reason | undefined {
+  const { clusterSize: needed = 1 } = session
+  if (!mayCross(session) || count >= needed) return undefined
+  return reasonOf('no_host_network', because('slurm_hosts_apart', { needed, count }))
 }
 
 /** The request was admitted while Berth still ran the group or while it offered more, or its image asks for a share of a GPU. */

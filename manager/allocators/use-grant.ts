@@ -42,8 +42,9 @@ export function createUseGrant({ store, presence, rights, start, hint, giveUpMs 
       if (found.isLasting) await giveBack(allocation)
       return reasonOf('allocation_unplaced', found.unmatched)
     }
-    const node = allocation.nodes[0]?.name ?? ''
-    if (!isAble(session, found.placement.agentId))
+    const { agentId, hosts = [agentId] } = found.placement
+    const node = allocation.nodes.map(({ name }) => name).join(', ')
+    if (!hosts.every(host => isAble(session, host)))
       return reasonOf('allocation_unplaced', because('slurm_host_unable', { node }))
     const placed: Touched[] = []
     const committed = await commitPlacements(store, group.name, [found.placement], {

@@ -2,7 +2,6 @@ import {
   because,
   type Because,
   choiceText,
-  type ClusterMode,
   type GpuChoice,
   mostMinutes,
   SLURM_OFFERED,
@@ -16,7 +15,6 @@ interface SlurmRequest {
   readonly resources?: { readonly 'cuda.shares'?: unknown } | undefined
   readonly gpu?: GpuChoice | null | undefined
   readonly slurm?: SlurmChoice | null | undefined
-  readonly clusterMode?: ClusterMode | undefined
   readonly owner: SlurmOwner
 }
 
@@ -28,19 +26,18 @@ export interface SlurmOwner {
 }
 
 /**
- * Why a group of Slurm refuses a request: a job gets whole GPUs of one host, its owner needs a user of Slurm if the group has a map of
+ * Why a group of Slurm refuses a request: a job gets whole GPUs, its owner needs a user of Slurm if the group has a map of
  * users, and only what the group offers can be chosen. Pure.
  *
  * Threat model: the map leads from an address of mail to a user of Slurm, on whose account the jobs count. A domain administrator can create
  * an account with any address, and can get into accounts of the domain. So an account that may be in other hands is refused.
  */
 export function slurmRefusal(
-  { resources, gpu, slurm, clusterMode, owner }: SlurmRequest,
+  { resources, gpu, slurm, owner }: SlurmRequest,
   group: string,
   settings: SlurmSettings = {},
 ): Because | undefined {
   if (resources?.['cuda.shares'] !== undefined) return because('slurm_without_shares', { group })
-  if (clusterMode === 'multi-host') return because('slurm_one_host', { group })
   if (gpu?.migProfile !== undefined) return because('slurm_without_mig', { group, gpu: choiceText(gpu) })
   const { people } = settings
   const { email, isDoubtful } = owner

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { sallocArguments } from './salloc-arguments.ts'
 
-const REQUEST = { name: 'berth-a-1', cpus: 3, memBytes: 2 ** 30 + 1, gpus: 0, user: null, settings: {} }
+const REQUEST = { name: 'berth-a-1', nodes: 1, cpus: 3, memBytes: 2 ** 30 + 1, gpus: 0, user: null, settings: {} }
 
 test('GPUs are asked for by number, and by type where one is chosen', () => {
   expect(sallocArguments({ ...REQUEST, gpus: 2 })).toContain('--gres=gpu:2')
@@ -19,6 +19,8 @@ test('amounts are rounded up, and memory is never left to Slurm', () => {
     '--mem=1025M',
   ])
   expect(sallocArguments({ ...REQUEST, memBytes: 0 })).toContain('--mem=1M')
+  // Memory and GPUs are of each node.
+  expect(sallocArguments({ ...REQUEST, nodes: 3 })).toEqual(expect.arrayContaining(['--nodes=3', '--ntasks=3']))
 })
 
 const EVERYTHING = {

@@ -8,6 +8,7 @@ const MIB = 2 ** 20
  */
 export function sallocArguments({
   name,
+  nodes,
   cpus,
   memBytes,
   gpus,
@@ -19,8 +20,9 @@ export function sallocArguments({
   const { partition, account, qos, constraint, reservation, timeLimitMinutes } = settings
   const options = defined({
     'job-name': name,
-    nodes: '1',
-    ntasks: '1',
+    // As many tasks as nodes are one on each.
+    nodes: String(nodes),
+    ntasks: String(nodes),
     'cpus-per-task': String(cpus),
     // Without an amount, a site may allocate the whole node.
     mem: `${Math.max(1, Math.ceil(memBytes / MIB))}M`,

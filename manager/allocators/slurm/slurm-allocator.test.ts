@@ -6,7 +6,15 @@ import { createSlurmAllocator } from './slurm-allocator.ts'
 
 const ANSWERS = new URL('answers/', import.meta.url)
 const NOBODY = new Set<string>()
-const REQUEST = { name: 'berth-a-1', cpus: 1, memBytes: 2 ** 30, gpus: 1, user: null, settings: { partition: 'gpu' } }
+const REQUEST = {
+  name: 'berth-a-1',
+  nodes: 1,
+  cpus: 1,
+  memBytes: 2 ** 30,
+  gpus: 1,
+  user: null,
+  settings: { partition: 'gpu' },
+}
 
 /** Stand-ins for Slurm's client commands: shell scripts with recorded answers. */
 let commands: string

@@ -14,8 +14,6 @@ export const SESSION_REQUEST_CAUSES = {
   slurm_offers_none: '"{group}" offers no choice of {setting}. Leave it out.',
   slurm_without_mig:
     'Slurm runs "{group}" and allocates whole GPUs only, so no MIG instances ({gpu}). Choose a model or a memory instead, or another resource group.',
-  slurm_one_host:
-    'Slurm places a session of "{group}" on one host. Ask for a single host, or choose another resource group.',
   dependency_unknown: 'You have no session "{session}" to wait for.',
   extension_longest: 'The session already has the longest lifetime that its resource policy allows.',
   extension_of_slurm:

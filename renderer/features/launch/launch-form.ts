@@ -371,12 +371,9 @@ export function nameError(name: string, count: number, taken: ReadonlySet<string
   return used ? t('nameTaken', { name: used }) : ''
 }
 
-/** Whether the containers may be placed on several hosts. Slurm places a session on one host. */
-export function isOverHosts(
-  { severalHosts, clusterSize }: Pick<LaunchForm, 'severalHosts' | 'clusterSize'>,
-  { slurm }: Pick<LaunchLimits, 'slurm'>,
-): boolean {
-  return severalHosts && clusterSize > 1 && !slurm
+/** Whether the containers may be placed on several hosts. Slurm then gives each a host of its own. */
+export function isOverHosts({ severalHosts, clusterSize }: Pick<LaunchForm, 'severalHosts' | 'clusterSize'>): boolean {
+  return severalHosts && clusterSize > 1
 }
 
 /** Without a choice, the resource policy and the domain decide. */
@@ -414,11 +411,11 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     maxLifetimeSeconds,
     idleTimeoutSeconds,
     clusterSize: form.clusterSize === 1 ? undefined : form.clusterSize,
-    clusterMode: isOverHosts(form, limits) ? 'multi-host' : undefined,
+    clusterMode: isOverHosts(form) ? 'multi-host' : undefined,
     network: toNetwork(form),
     priority: form.priority || undefined,
     // The manager interrupts no session over several hosts, and refuses a request for both.
-    interruptible: (form.interruptible && !isOverHosts(form, limits)) || undefined,
+    interruptible: (form.interruptible && !isOverHosts(form)) || undefined,
     dependsOn: form.dependsOn.length === 0 ? undefined : form.dependsOn,
     startsAt: form.startsAt === '' ? undefined : new Date(form.startsAt).toISOString(),
     owner: form.owner.trim() || undefined,

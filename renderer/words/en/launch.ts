@@ -253,6 +253,7 @@ const en = {
   containers: 'Containers per session',
   containersOne: 'More than one makes a cluster: main1, sub1, … on one host',
   severalHosts: 'On several hosts if one has no room',
+  severalHostsSlurm: 'Each on a host of its own',
   severalHostsHint: 'They reach each other by name on a network of their own.',
   containersSeveral: 'On one host or several, each with these resources',
   containersHint: 'All on one host, each with these resources',

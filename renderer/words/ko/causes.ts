@@ -16,8 +16,6 @@ export default {
   slurm_offers_none: '자원 그룹 "{group}"에서는 고를 수 없는 설정입니다({setting}). 빼고 다시 요청하세요.',
   slurm_without_mig:
     '자원 그룹 "{group}"에서는 Slurm이 GPU를 통째로만 할당하므로 MIG 인스턴스({gpu})를 쓸 수 없습니다. 모델이나 메모리를 고르거나 다른 자원 그룹을 선택하세요.',
-  slurm_one_host:
-    'Slurm은 자원 그룹 "{group}"의 세션을 호스트 하나에 배치합니다. 호스트 하나로 요청하거나 다른 자원 그룹을 선택하세요.',
   // 로컬 프록시
   browser_elsewhere:
     '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. 내 컴퓨터에서 데스크톱 앱이나 berth 명령을 사용하세요.',

@@ -250,6 +250,7 @@ export default {
   containers: '세션당 컨테이너',
   containersOne: '두 개 이상이면 클러스터가 됩니다: 한 호스트의 main1, sub1, …',
   severalHosts: '한 호스트에 자리가 없으면 여러 호스트에',
+  severalHostsSlurm: '컨테이너마다 다른 호스트에',
   severalHostsHint: '컨테이너는 전용 네트워크에서 이름으로 서로 연결됩니다.',
   containersSeveral: '한 호스트 또는 여러 호스트에 있고 각각 이 자원을 받습니다',
   containersHint: '모두 한 호스트에 있고 각각 이 자원을 받습니다',

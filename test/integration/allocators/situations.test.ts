@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { probeSlurm } from '../../../cli/doctor/probe/slurm.ts'
 import { noSlurm, noSlurmDatabase } from '../../fixtures/slurm-cluster.ts'
-import { FOUR_GPUS, type SlurmSessions, startSlurmSessions } from '../../fixtures/slurm-sessions.ts'
+import { FOUR_GPUS, ONE_GPU, type SlurmSessions, startSlurmSessions } from '../../fixtures/slurm-sessions.ts'
 
 let lab: SlurmSessions
 const reach = (id: Parameters<SlurmSessions['get']>[0], status: Parameters<SlurmSessions['berth']['reach']>[1]) =>
@@ -83,6 +83,35 @@ describe.skipIf(noSlurm !== undefined)('a real Slurm', () => {
     const session = await launch({ gpu: { model: 'Test GPU' } })
     await reach(session.id, 'RUNNING')
     expect(await slurm.run('scontrol', 'show', 'job', await lab.jobId(session))).toMatch(/gres[:/]gpu:a100:1/)
+  })
+
+  test('a session over two nodes has a container with its GPUs on each; both end with the job, and with one of the nodes', async () => {
+    const { slurm, launch, agents } = lab
+    const small = { clusterSize: 2, clusterMode: 'multi-host' } as const
+    const apart = { ...small, resources: { ...ONE_GPU, 'cuda.device': '3' } }
+    const session = await launch(small)
+    await expect.poll(() => lab.berth.reasonOf(session.id)).toBe('no_host_network')
+    await lab.end(session.id)
+    await lab.reset({ inNetwork: true })
+    const next = await launch(apart)
+    await reach(next.id, 'RUNNING')
+    const onEach = () =>
+      [...agents.values()].map(({ containers }) => [...containers.values()].map(({ label }) => label))
+    const [[first], [second]] = onEach() as [{ devices: object[] }[], { devices: object[] }[]]
+    expect([first?.devices.length, second?.devices.length]).toEqual([3, 3])
+    expect(await slurm.run('squeue', '-h', '-o', '%D %N')).toBe('2 g[1-2]\n')
+    await slurm.run('scancel', await lab.jobId(next))
+    await reach(next.id, 'TERMINATED')
+    expect((await lab.get(next.id)).reason.cause).toBe('slurm_cancelled')
+    await expect.poll(onEach).toEqual([[], []])
+    const last = await launch(apart)
+    await reach(last.id, 'RUNNING')
+    const setNode = (...state: string[]) => slurm.run('scontrol', 'update', 'nodename=g2', ...state)
+    // Slurm may have taken the node back by itself, because it answers.
+    onTestFinished(async () => void (await setNode('state=resume').catch(() => undefined)))
+    await setNode('state=down', 'reason=test')
+    await reach(last.id, 'TERMINATED')
+    await expect.poll(onEach).toEqual([[], []])
   })
 
   test('a session runs in the reservation that it chooses among those of its group', async () => {

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { AgentId, SessionId } from '#manager/contract'
+import { type PendingSession } from '../scheduler/plan/index.ts'
+import { type AgentRow } from '../store/agents/agents.ts'
+import { newId } from '../store/new-id.ts'
+import { allocationRequest, namesNodes, wantedNodes } from './allocation-request.ts'
+import { type WaitingSessions } from './read-waiting.ts'
+
+const SESSION: PendingSession = {
+  id: newId(SessionId),
+  ownerId: 'a',
+  enqueuedAt: 0,
+  requested: { cpu: 1500, mem: 2 ** 30, 'cuda.device': 2 },
+  imageDigest: null,
+  image: 'a',
+  failedAgents: [],
+  clusterSize: 3,
+}
+const group = { options: {} } as WaitingSessions['group']
+const request = (session: PendingSession) => allocationRequest({ name: 'berth-a-1', user: null }, session, { group })
+
+test('a session on one host asks for all its containers there, one over several hosts for a node for each', () => {
+  expect(request(SESSION)).toMatchObject({ nodes: 1, cpus: 5, memBytes: 3 * 2 ** 30, gpus: 6 })
+  expect(request({ ...SESSION, clusterMode: 'multi-host' })).toMatchObject({
+    ...{ nodes: 3, cpus: 2, memBytes: 2 ** 30, gpus: 2 },
+  })
+})
+
+test('nodes whose host has no network with others are excluded for a session over several hosts', () => {
+  const apart: PendingSession = { ...SESSION, clusterMode: 'multi-host' }
+  const agents = ['g1', 'g2', 'g3'].map(name => ({ id: newId(AgentId), name, devices: [] }) as unknown as AgentRow)
+  const nodes = ['g1', 'g2', 'g3', 'g4'].map(name => ({ name, gpuTypes: [] }))
+  const now = { agents, isReady: () => true, isNetworked: (id: AgentId) => id !== agents[1]?.id }
+  expect([namesNodes(SESSION), namesNodes(apart)]).toEqual([false, true])
+  expect(wantedNodes(apart, nodes, now)).toEqual({ exclude: ['g2', 'g4'], gpuType: undefined })
+})
