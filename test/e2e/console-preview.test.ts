@@ -68,6 +68,26 @@ describe('previews', () => {
     expect(await button(it.page, 'Edit').count()).toBe(0)
   })
 
+  test('lines that a browser would need minutes for are cut, with a note, and not edited', async () => {
+    const long = `a${'\u0301'.repeat(300_000)}`
+    await using it = await open(
+      filesOf({ 'a.txt': `first\n${long}\nlast\n`, 'b.md': `# Hello\n\n${long}\n`, 'c.csv': `name\n${long}\n` }),
+    )
+    for (const [name, text] of [
+      ['a.txt', 'last'],
+      ['b.md', 'Hello'],
+      ['c.csv', 'name'],
+    ] as const) {
+      await it.page.getByRole('link', { name }).click()
+      const dialog = it.page.getByRole('dialog')
+      await dialog.getByText('Very long lines are cut').waitFor()
+      await dialog.getByText(text, { exact: true }).first().waitFor()
+      expect(await button(it.page, 'Edit').count()).toBe(0)
+      await it.page.goBack()
+      await dialog.waitFor({ state: 'detached' })
+    }
+  })
+
   test('a PDF file is shown by the viewer of the browser', async () => {
     await using it = await open(filesOf({ 'paper.pdf': aPdf('Tides of the North Sea') }), `${HOME}?open=paper.pdf`)
     const frame = it.page.locator('iframe[title="paper.pdf"]')

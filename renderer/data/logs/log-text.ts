@@ -1,11 +1,18 @@
+import { cutSlowLines } from '../../ui/slow-lines.ts'
+
 /** Escape sequences for a terminal (colours, cursor moves, titles). The log page removes them and shows the text. */
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g
 
-/** Splits a log into lines as a terminal would have shown them: a carriage return overwrites its line (progress bars). */
+/**
+ * Splits a log into lines as a terminal would have shown them: a carriage return overwrites its line (progress bars). Lines that a browser
+ * would need minutes for are cut.
+ */
 export function logLines(text: string): string[] {
   if (text === '') return []
   const lines = text.replace(ESCAPES, '').replace(/\r\n/g, '\n').replace(/\n$/, '').split('\n')
-  return lines.map(line => line.slice(line.lastIndexOf('\r', line.length - 2) + 1).replace(/\r$/, ''))
+  return lines.map(
+    line => cutSlowLines(line.slice(line.lastIndexOf('\r', line.length - 2) + 1).replace(/\r$/, '')).text,
+  )
 }
 
 export interface LinePart {

@@ -38,3 +38,9 @@ test('the address names sessions, each once and not too many', () => {
   expect(readLogIds(undefined)).toEqual([])
   expect(readLogIds(Array.from({ length: 20 }, (_, index) => idOf(index)).join())).toHaveLength(MOST_LOGS)
 })
+
+test('a line that a browser would need minutes for is cut', () => {
+  const [first, cut] = stampedLines(`first\n${'a\u05d0'.repeat(300_000)}\n`)
+  expect(first?.text).toBe('first')
+  expect(cut?.text.length).toBeLessThan(40_000)
+})

@@ -4,6 +4,7 @@ const en = {
   content: 'Content of the file',
   edit: 'Edit',
   beginning: 'The first {size} of {total} are shown. Download the file to see all of it.',
+  cutLines: 'Very long lines are cut: browsers need minutes to show them. Download the file to see all of it.',
   encoding: 'Encoding',
   otherEncoding:
     'This text is not UTF-8. It is shown in the encoding that it seems to have, and cannot be edited here: saving would change its encoding.',

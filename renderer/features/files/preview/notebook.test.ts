@@ -46,3 +46,20 @@ test('parts that are no text are left out', () => {
 test.each(['', '{}', '[]', 'null', '{"cells": 3}'])('%j is not a notebook', text => {
   expect(readNotebook(text)).toBeNull()
 })
+
+test('lines of texts and outputs that a browser would need minutes for are cut', () => {
+  const long = '\u0301'.repeat(300_000)
+  const outputs = [
+    { output_type: 'stream', name: 'stdout', text: [long] },
+    { output_type: 'display_data', data: { 'text/html': long } },
+    { output_type: 'error', traceback: [long] },
+  ]
+  const cells = readNotebook(JSON.stringify({ cells: [{ cell_type: 'code', source: long, outputs }] }))
+  const [cell] = cells ?? []
+  const texts = [
+    cell?.text,
+    ...(cell?.outputs ?? []).map(output => Object.values(output).find(value => String(value).length > 9)),
+  ]
+  expect(texts).toHaveLength(4)
+  for (const text of texts) expect(String(text).length).toBeLessThan(40_000)
+})

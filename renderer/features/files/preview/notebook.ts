@@ -1,3 +1,5 @@
+import { cutSlowLines } from '../../../ui/slow-lines.ts'
+
 /** A notebook as the preview shows it: cells with text and outputs. Unknown parts are left out. */
 export type NotebookOutput =
   | { readonly kind: 'text'; readonly text: string; readonly isError: boolean }
@@ -16,7 +18,8 @@ const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(
 const linesOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter(line => typeof line === 'string') : []
 /** Texts are strings or lists of lines. */
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : linesOf(value).join(''))
+const textOf = (value: unknown): string => cutSlowLines(wholeTextOf(value)).text
+const wholeTextOf = (value: unknown): string => (typeof value === 'string' ? value : linesOf(value).join(''))
 const BASE64 = /^[A-Za-z0-9+/=\s]+$/
 /** Colours and cursor movements that programs write for terminals. */
 // eslint-disable-next-line no-control-regex -- escape sequences begin with the control character ESC
@@ -45,7 +48,7 @@ function outputOf(output: Json): NotebookOutput | undefined {
   if (type === 'stream') return plain(textOf(output['text']), output['name'] === 'stderr')
   if (type === 'error') {
     const trace = linesOf(output['traceback'])
-      .map(line => `${line}\n`)
+      .map(line => `${cutSlowLines(line).text}\n`)
       .join('')
     return plain(trace || `${textOf(output['ename'])}: ${textOf(output['evalue'])}`, true)
   }

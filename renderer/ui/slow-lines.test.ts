@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { cutSlowLines } from './slow-lines.ts'
+
+const LENGTH = 300_000
+const SLOW = {
+  'marks on one letter': '\u0301',
+  'two directions': 'a\u05d0',
+  'marks of directions': '\u2067a',
+  'joined emoji': '👨\u200d',
+}
+
+test.each(Object.entries(SLOW))('a long line of %s is cut, and the lines around it stay', (_, part) => {
+  const { text, isCut } = cutSlowLines(`first\n${part.repeat(LENGTH)}\nlast`)
+  const [first, cut = '', last] = text.split('\n')
+  expect([first, last, isCut]).toEqual(['first', 'last', true])
+  expect(cut.length).toBeLessThan(40_000)
+  expect(cut.endsWith('…')).toBe(true)
+  expect(cut.isWellFormed()).toBe(true)
+})
+
+test('other long lines, and many lines of these characters, stay as they are', () => {
+  const text = [
+    'x'.repeat(LENGTH),
+    '안녕'.repeat(LENGTH),
+    ...Array.from({ length: 1_000 }, () => 'سلام '.repeat(100)),
+  ].join('\n')
+  expect(cutSlowLines(text)).toEqual({ text, isCut: false })
+})

@@ -1,0 +1,38 @@
+/** Characters whose place in a line depends on others: marks above letters, joined emoji, and what is written from right to left. */
+const SLOW =
+  /[\p{M}\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}\u200d-\u200f\u202a-\u202e\u2066-\u2069]/u
+/** Most of these in one line; a page of a book has two thousand characters. */
+const MOST_SLOW = 10_000
+
+export interface CutText {
+  readonly text: string
+  /** Whether something is left out. */
+  readonly isCut: boolean
+}
+
+/**
+ * Cuts lines that a browser would need minutes to lay out.
+ *
+ * Threat model: anybody who may write into a folder can write such a line, and so can a session into its log; whoever looks at it would lose the
+ * tab. The time of a browser grows with the square of the number of such characters in a line; other long lines cost little.
+ */
+export function cutSlowLines(text: string): CutText {
+  let isCut = false
+  const lines = text.split('\n').map(line => {
+    const end = line.length > MOST_SLOW ? endOf(line) : line.length
+    if (end === line.length) return line
+    isCut = true
+    return `${line.slice(0, end)}…`
+  })
+  return isCut ? { text: lines.join('\n'), isCut } : { text, isCut }
+}
+
+function endOf(line: string): number {
+  let slow = 0
+  let at = 0
+  for (const character of line) {
+    if (SLOW.test(character) && ++slow > MOST_SLOW) return at
+    at += character.length
+  }
+  return at
+}
