@@ -278,6 +278,12 @@ test('a session cannot end the terminal of its reader, or freeze it, by sequence
   expect(console.problems).toEqual([])
 })
 
+test('a session cannot freeze the terminal of its reader by marks that all belong to one letter', async () => {
+  await using console = await open('/sessions')
+  await hostileTerminal(console.page, `a${'\u0301'.repeat(300_000)}\r\nhonest a\u0301e\u0323\u0302 end\r\n`)
+  await console.page.locator('.xterm-rows', { hasText: 'honest a\u0301e\u0323\u0302 end' }).waitFor()
+})
+
 test('a paste that ends its own marks, and other controls of it, reach no shell', async () => {
   await using console = await open('/sessions')
   const { page, context } = console
