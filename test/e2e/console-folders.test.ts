@@ -1,6 +1,7 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { because, type FolderSpec, toldBy } from '#manager/contract'
+import { ADMIN_WORLD } from './admin-world.ts'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession, ENDED_KERNEL } from './console-world.ts'
@@ -145,6 +146,20 @@ test('a refusal because sessions use the folder is shown in the dialog, and noth
   await page.getByRole('alert').getByText(why).waitFor()
   await button(page, 'Cancel').click()
   expect(await page.locator('.table .name').allTextContents()).toEqual(['experiments'])
+})
+
+test('a superadmin who is no member makes a folder of a project', async () => {
+  await using it = await openConsole(browser, '/data', { ...ADMIN_WORLD, projects: [], folders: [aFolder(1)] })
+  await it.page.getByText('folder-1').waitFor()
+  await button(it.page, 'New folder').click()
+  await it.page.getByLabel('Name', { exact: true }).fill('shared')
+  await it.page.getByRole('combobox', { name: 'Belongs to' }).press('ArrowDown')
+  await it.page.getByRole('option', { name: 'Project vision' }).click()
+  await it.page.getByRole('dialog').locator('button[type="submit"]').click()
+  const vision = ADMIN_WORLD.admin?.groups?.find(({ name }) => name === 'vision')
+  await expect
+    .poll(() => it.world.changes.find(({ request }) => request === 'POST /api/v1/folders')?.body)
+    .toMatchObject({ name: 'shared', group: vision!.id })
 })
 
 test('10,000 folders render one screenful of rows, at the top and at the end', async () => {
