@@ -201,6 +201,14 @@ test('a reason with a fingerprint stands below its title, in every window', asyn
   }
 })
 
+test('the banner of a lost connection leaves the button of a new session free', async () => {
+  await using it = await openConsole(browser, '/sessions', { refuseStreams: true }, WINDOW)
+  const banner = it.page.locator('.banner', { hasText: 'No connection' })
+  await banner.waitFor()
+  const [left, right] = await Promise.all([banner.boundingBox(), button(it.page, 'New session').boundingBox()])
+  expect(left!.x + left!.width).toBeLessThan(right!.x)
+})
+
 test('states of agents are whole', async () => {
   await using it = await openConsole(browser, '/admin/agents', ADMIN_WORLD, WINDOW)
   await it.page.getByText('In maintenance').first().waitFor()
