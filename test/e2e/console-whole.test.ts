@@ -89,6 +89,14 @@ test("an administrator's list of sessions shows whole names, owners and amounts"
   expect(await cutIn('tr.row :is(.col-name *, .col-resources *, .col-time *)', it.page)).toEqual([])
 })
 
+test('on a phone search, filter and export of the sessions stand in one line', async () => {
+  await using it = await openConsole(browser, '/sessions', {}, { width: 390, height: 800 })
+  const search = it.page.getByRole('searchbox')
+  await search.waitFor()
+  const [field, download] = await Promise.all([search.boundingBox(), button(it.page, /CSV/).boundingBox()])
+  expect(download!.y).toBeLessThan(field!.y + field!.height)
+})
+
 test('a list of own sessions shows whole names and images', async () => {
   const sessions = [
     aSession(1, { name: 'a-name-of-a-session-that-is-long', image: 'berth/pytorch:2.9-cuda13' }),
