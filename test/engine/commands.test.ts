@@ -252,6 +252,32 @@ test('berth run survives a killed manager, fetches files, ends its session, and 
   expect((await owner.api.getSession({ params })).status).toMatch(/^TERMINAT/)
 })
 
+test('after Ctrl-C in a terminal, berth run asks whether the session ends or goes on', async () => {
+  for (const [answer, status, told] of [
+    ['n', 'RUNNING', 'goes on'],
+    ['y', 'TERMINATED', 'End session'],
+  ] as const) {
+    const name = `asked-${answer}-of-run`
+    const launch = `--image berth/python:3.13 --name ${name} --cpu 0.25 --mem 128m`
+    const line = `${join(root, 'bin/berth')} run ${launch} -- sh -c 'echo begun; sleep 600'`
+    const env = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', owner.email) }
+    const child = spawn('script', ['-qefc', line, '/dev/null'], { env })
+    let screen = ''
+    child.stdout.on('data', (chunk: Buffer) => (screen += chunk.toString()))
+    const closed = once(child, 'close')
+    await vi.waitFor(() => expect(screen).toContain('begun'), { timeout: 60_000 })
+    child.stdin.write('\x03')
+    await vi.waitFor(() => expect(screen).toContain(`End session ${name}?`), { timeout: 60_000 })
+    child.stdin.write(`${answer}\n`)
+    await closed
+    expect(screen).toContain(told)
+    const ofName = async () => (await owner.api.listSessions({ query: { name } })).items[0]
+    await expect.poll(async () => (await ofName())?.status).toBe(status)
+    const session = await ofName()
+    if (session?.status === 'RUNNING') await owner.api.deleteSession({ params: { id: session.id } })
+  }
+})
+
 test('an agent that is killed takes its commands with it, and nothing else of the session', async () => {
   expect((await shell('(setsid sleep 4848 &)')).exitCode).toBe(0)
   const running = await shell('echo ready; sleep 4949', { waitSeconds: 0 })
