@@ -12,7 +12,7 @@ test.each([
   ['whether to go on', (terminal: Terminal) => agrees(`End session ${NAME}?`, '', terminal), 'y', true],
   ['for a secret', (terminal: Terminal) => promptSecret(`Password at ${NAME}: `, '', terminal), 'p', 'p'],
 ] as const)('a question %s gives the terminal no control sequences of a server', async (_, ask, typed, answer) => {
-  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin })
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined })
   const stderr = new PassThrough()
   const asked = ask({ stdin, stderr } as unknown as Terminal)
   await once(stderr, 'readable')

@@ -4,7 +4,7 @@ const SLOW =
 /** Most of these in one line; a page of a book has two thousand characters. */
 const MOST_SLOW = 10_000
 
-export interface CutText {
+interface CutText {
   readonly text: string
   /** Whether something is left out. */
   readonly isCut: boolean
