@@ -92,3 +92,11 @@ test.each(PAGES)('each command and option that the text of %s names is there', p
   })
   expect(unknown).toEqual([])
 })
+
+const GUIDES = PAGES.filter(page => /^docs\/(admin|guide)\//.test(page))
+
+test.each(GUIDES)('each variable that the commands of %s set is one of the configuration', page => {
+  const known = new Set(read('docs/configuration.md').match(/\bBERTH_[A-Z]+(?:_[A-Z]+)*\b/g))
+  const set = blocksOf(read(page), 'sh').flatMap(block => [...block.matchAll(/\b(BERTH_[A-Z_]+)=/g)])
+  expect(set.map(([, name = '']) => name).filter(name => !known.has(name))).toEqual([])
+})
