@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FolderId, type Session } from '#manager/contract'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button, rowNames } from './console-steps.ts'
+import { type World } from './console-double-world.ts'
 import { ago, aSession, ENDED_KERNEL, figuresOf, OTHER, statsOf } from './console-world.ts'
 
 /** Tabs, columns, files and addresses of the list of sessions, actions on its rows, and the charts of one session. */
@@ -155,7 +156,7 @@ test.for([
   ['compact', 46, 46],
 ] as const)('every row of a %s list is as high as the list assumes, at any width', async ([density, wide, usual]) => {
   const long = { name: 'a-name-of-a-session-that-takes-two-lines-wherever-it-has-no-room', ...OTHER }
-  const change = { sessions: [...full, aSession(4, long)], role: 'superadmin' } as const
+  const change: Partial<World> = { sessions: [...full, aSession(4, long)], role: 'superadmin' }
   await using it = await openConsole(browser, '/sessions', change, { width: 1900, height: 800 })
   await it.page.evaluate(value => localStorage.setItem('berth.density', value), density)
   await it.page.reload()

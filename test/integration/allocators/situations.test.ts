@@ -97,8 +97,7 @@ describe.skipIf(noSlurm !== undefined)('a real Slurm', () => {
     await reach(next.id, 'RUNNING')
     const onEach = () =>
       [...agents.values()].map(({ containers }) => [...containers.values()].map(({ label }) => label))
-    const [[first], [second]] = onEach() as [{ devices: object[] }[], { devices: object[] }[]]
-    expect([first?.devices.length, second?.devices.length]).toEqual([3, 3])
+    expect(onEach().map(on => on.map(({ devices }) => devices.length))).toEqual([[3], [3]])
     expect(await slurm.run('squeue', '-h', '-o', '%D %N')).toBe('2 g[1-2]\n')
     await slurm.run('scancel', await lab.jobId(next))
     await reach(next.id, 'TERMINATED')
