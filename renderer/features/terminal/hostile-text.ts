@@ -28,31 +28,3 @@ const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
  * terminal marks where it begins and ends (bracketed paste); a mark within the text would end it earlier, and the next line would run at once.
  */
 export const pastedText = (text: string): string => text.replace(CONTROLS, '')
-
-/** Most marks on one letter: a cell of tmux has 32 bytes, and marks have two or more. */
-const MOST_MARKS = 16
-
-/**
- * Leaves out marks above and below a letter that tmux would leave out too.
- *
- * Threat model: as above. A browser needs minutes for a letter with very many marks.
- *
- * @returns function that takes the bytes of a shell in order, in parts as they come
- */
-export function createMarkLimit(): (part: Uint8Array) => string {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  /** Marks at the end of the part before. */
-  let held = 0
-  return part => {
-    const text = decoder.decode(part, { stream: true })
-    if (text === '') return text
-    const start = held
-    held = 0
-    return text.replace(/\p{M}+/gu, (marks, at: number) => {
-      const all = [...marks]
-      const before = at === 0 ? start : 0
-      if (at + marks.length === text.length) held = before + all.length
-      return all.slice(0, Math.max(0, MOST_MARKS - before)).join('')
-    })
-  }
-}
