@@ -11,7 +11,9 @@ async function fullestCell(parts: readonly string[]): Promise<number> {
   const { active } = terminal.buffer
   const rows = Array.from({ length: active.length }, (_, row) => active.getLine(row))
   return Math.max(
-    ...rows.flatMap(row => Array.from({ length: 20 }, (_, at) => [...(row?.getCell(at)?.getChars() ?? '')].length)),
+    ...rows.flatMap(row =>
+      Array.from({ length: 20 }, (_, at) => Array.from(row?.getCell(at)?.getChars() ?? '').length),
+    ),
   )
 }
 
