@@ -41,8 +41,8 @@ export function aliasesAt(alias: string, { label, isDefault }: ServerOfAliases):
 }
 
 /**
- * The server at an address as a part of an alias: its host, and its port after a dot if https has another one. No host ends in a number
- * after a dot, so each server has a label of its own.
+ * The server at an address as a part of an alias: its host, and its port after a dot if https has another one. Only an IPv4 address ends in a
+ * number after a dot, and it has four of them, so each server has a label of its own.
  */
 export function labelOfServer(address: string): string {
   const { hostname, port, protocol } = new URL(serverNameOf(address))
@@ -50,3 +50,6 @@ export function labelOfServer(address: string): string {
   const shownPort = protocol === 'http:' ? port || '80' : port
   return shownPort === '' ? host : `${host}.${shownPort}`
 }
+
+/** Whether a text has the form of `labelOfServer`. */
+export const isLabel = (text: string): boolean => /^[a-z0-9._-]+$/.test(text)

@@ -1,5 +1,7 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decideOnce, writeFileAtomically } from '../files.ts'
+import { isLabel } from './aliases.ts'
 
 /**
  * The server whose sessions have short aliases (`berth-NAME`) on this computer, by its label. The first server that is used stays it, until
@@ -7,9 +9,16 @@ import { decideOnce, writeFileAtomically } from '../files.ts'
  *
  * Threat model: scripts copy files to `berth-train`, and each server chooses the names of its sessions, when they run, and with that when
  * their tunnels close. If a short alias belonged to whatever session of that name is open, files meant for one server would go to another.
+ * The text of the file gets into configurations of ssh, so it has to be a label. A damaged file, such as an empty one after a power failure,
+ * would otherwise take the short aliases from everybody.
  */
-export const defaultServerIn = async (sshDirectory: string, label: string): Promise<string> =>
-  (await decideOnce(fileIn(sshDirectory), label)).trim()
+export async function defaultServerIn(sshDirectory: string, label: string): Promise<string> {
+  const file = fileIn(sshDirectory)
+  const known = (await decideOnce(file, label)).trim()
+  if (isLabel(known)) return known
+  await rm(file, { force: true })
+  return (await decideOnce(file, label)).trim()
+}
 
 /** Gives the short aliases to another server, from the next connection on. */
 export const makeDefaultServer = (sshDirectory: string, label: string): Promise<void> =>
