@@ -34,3 +34,23 @@ test('nodes whose host has no network with others are excluded for a session ove
   expect([namesNodes(SESSION), namesNodes(apart)]).toEqual([false, true])
   expect(wantedNodes(apart, nodes, now)).toEqual({ exclude: ['g2', 'g4'], gpuType: undefined })
 })
+
+test('nodes on which a session has failed are requested again where too few others are left for all its containers', () => {
+  const agents = ['g1', 'g2', 'g3', 'g4'].map(
+    name => ({ id: newId(AgentId), name, devices: [] }) as unknown as AgentRow,
+  )
+  const nodes = agents.map(({ name }) => ({ name, gpuTypes: [] }))
+  const [g1, g2] = agents.map(({ id }) => id) as [AgentId, AgentId]
+  const excluded = (change: Partial<PendingSession>, now: { isReady?: boolean; isNetworked?: boolean } = {}) =>
+    wantedNodes({ ...SESSION, failedAgents: [g1], ...change }, nodes, {
+      agents,
+      isReady: id => id !== g2 || now.isReady !== false,
+      isNetworked: id => id !== g2 || now.isNetworked !== false,
+    })
+  const apart = { clusterMode: 'multi-host' } as const
+  expect(excluded(apart)).toMatchObject({ exclude: ['g1'] })
+  expect(excluded(apart, { isReady: false })).toMatchObject({ exclude: [] })
+  expect(excluded(apart, { isNetworked: false })).toMatchObject({ exclude: ['g2'] })
+  expect(excluded({ ...apart, clusterSize: 4 })).toMatchObject({ exclude: [] })
+  expect(excluded({ clusterSize: 4 }, { isReady: false })).toMatchObject({ exclude: ['g1'] })
+})

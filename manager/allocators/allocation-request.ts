@@ -21,7 +21,7 @@ export const namesNodes = (session: PendingSession): boolean =>
   session.onlyOn !== undefined || session.failedAgents.length > 0 || session.gpu !== undefined || mayCross(session)
 
 /**
- * The nodes on which the session has to run, or has failed. Slurm refuses names that it does not know. Pure.
+ * The node on which the session has to run, or those that it has to avoid. Slurm refuses names that it does not know. Pure.
  *
  * @param nodes of the engine
  * @param agents of the session's resource group
@@ -33,20 +33,23 @@ export function wantedNodes(
   nodes: readonly EngineNode[],
   { agents, isReady, isNetworked }: AgentsNow,
 ): WantedNodes | { readonly refused: Because } {
-  const { onlyOn, failedAgents, gpu } = session
+  const { onlyOn, failedAgents, gpu, clusterSize = 1 } = session
   const names = nodes.map(({ name }) => name)
   const chosen = gpu ? gpuRequest(session, nodes, agents) : { exclude: [] }
   if (!chosen) return { refused: because('slurm_gpus_nowhere', { gpu: choiceText(gpu ?? {}) }) }
   const nameOfNode = (agent: AgentRow | undefined) => agent && (nodeOf(agent, names) ?? agent.name)
   const { gpuType } = chosen
   if (onlyOn !== undefined) return { node: nameOfNode(agents.find(({ id }) => id === onlyOn)), gpuType }
-  const failed = agents.filter(({ id }) => failedAgents.includes(id))
-  // Where it has failed everywhere, any node will do again.
-  const isElsewhere = agents.some(({ id }) => !failedAgents.includes(id) && isReady(id))
-  const others = isElsewhere ? failed.flatMap(agent => nodeOf(agent, names) ?? []) : []
-  const able = agents.filter(({ id }) => isNetworked(id)).flatMap(agent => nodeOf(agent, names) ?? [])
-  const apart = mayCross(session) ? names.filter(name => !able.includes(name)) : []
-  return { exclude: [...new Set([...chosen.exclude, ...others, ...apart])], gpuType }
+  const nodesOf = (some: readonly AgentRow[]) => some.flatMap(agent => nodeOf(agent, names) ?? [])
+  const networked = nodesOf(agents.filter(({ id }) => isNetworked(id)))
+  const isApart = mayCross(session)
+  const unfit = [...chosen.exclude, ...(isApart ? names.filter(name => !networked.includes(name)) : [])]
+  const fresh = nodesOf(agents.filter(({ id }) => !failedAgents.includes(id) && isReady(id)))
+  const left = fresh.filter(name => !unfit.includes(name)).length
+  // Where too few others are left, a node on which the session has failed will do again.
+  const isElsewhere = left >= (isApart ? clusterSize : 1)
+  const avoided = isElsewhere ? nodesOf(agents.filter(({ id }) => failedAgents.includes(id))) : []
+  return { exclude: [...new Set([...unfit, ...avoided])], gpuType }
 }
 
 /** The request for the resources of a session. Pure. */

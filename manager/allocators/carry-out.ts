@@ -76,12 +76,6 @@ export function createCarryOut(deps: CarryOutDeps): (act: Act, looked: Looked) =
       })
   }
 
-  /** Whether a network of a session can reach the agent. An address that two agents name leads to neither. */
-  function isNetworked(agentId: AgentId, agents: WaitingSessions['agents']): boolean {
-    const address = presence.clusterAddress(agentId)
-    return address !== undefined && agents.every(({ id }) => id === agentId || presence.clusterAddress(id) !== address)
-  }
-
   async function ask({ id, run }: Extract<Act, { act: 'ask' }>, looked: Looked): Promise<Reason | undefined> {
     const of = looked.waiting.find(({ pending }) => pending.has(id))
     const session = of?.pending.get(id)
@@ -92,7 +86,7 @@ export function createCarryOut(deps: CarryOutDeps): (act: Act, looked: Looked) =
       ? wantedNodes(session, await looked.nodes(), {
           agents,
           isReady: agentId => presence.isReady(agentId),
-          isNetworked: agentId => isNetworked(agentId, agents),
+          isNetworked: agentId => of.networked.has(agentId),
         })
       : {}
     if ('refused' in nodes) {

@@ -9,6 +9,7 @@ import {
   Limits,
   mayCross,
   mayGive,
+  networked,
   type PendingSession,
   totalOf,
 } from '../scheduler/plan/index.ts'
@@ -34,6 +35,8 @@ export interface WaitingSessions {
   /** Reasons in the database now. */
   readonly written: ReadonlyMap<SessionId, Reason>
   readonly agents: readonly AgentRow[]
+  /** Agents between which a network of a session can exist. */
+  readonly networked: ReadonlySet<AgentId>
   /** The user of Slurm whose job the session is; null: the user who runs the manager. */
   readonly userOf: (session: PendingSession) => string | null
   /** Whether the session may run on this agent, whatever is free there: rules that Slurm does not know. */
@@ -65,7 +68,7 @@ export async function readWaiting(
   const limits = new Limits(snapshot.scopes)
   const gpus = snapshot.agents.flatMap(({ devices }) => devices).filter(({ slot }) => slot === 'cuda.device')
   const acceptedBy = ({ gpu }: PendingSession) => gpus.filter(({ kind }) => mayGive(gpu, kind))
-  const networked = new Set(snapshot.agents.flatMap(({ clusterAddress }) => clusterAddress ?? []))
+  const withNetwork = new Set(networked(snapshot.agents.map(agent => ({ agent }))).map(({ agent }) => agent.id))
   const startable = new Set<SessionId>()
   const blocked = new Map([...state.later, ...rightsNow.withdrawn])
   for (const session of snapshot.pending) {
@@ -73,7 +76,7 @@ export async function readWaiting(
       snapshot.active === false
         ? closedReason(snapshot)
         : (unknownToSlurm(session, ownerOf(session), group) ??
-          tooFewHosts(session, networked.size) ??
+          tooFewHosts(session, withNetwork.size) ??
           limits.explain(session) ??
           // Slurm chooses the GPUs, and does not know the limits on models: it is asked only if any of them would do.
           limits.explainModels(session, acceptedBy(session)) ??
@@ -92,6 +95,7 @@ export async function readWaiting(
     doomed: new Map([...state.doomed, ...rightsNow.doomed]),
     written: state.written,
     agents,
+    networked: withNetwork,
     userOf: session => jobUser(group.options.slurm ?? {}, ownerOf(session).email),
     isAble(session, agentId) {
       const agent = snapshot.agents.find(({ id }) => id === agentId)

@@ -20,7 +20,7 @@ export function sallocArguments({
   const { partition, account, qos, constraint, reservation, timeLimitMinutes } = settings
   const options = defined({
     'job-name': name,
-    // As many tasks as nodes are one on each.
+    // One task on each node.
     nodes: String(nodes),
     ntasks: String(nodes),
     'cpus-per-task': String(cpus),

@@ -1,6 +1,5 @@
-import { type AgentCapacities } from './agent-capacities.ts'
 import { type FreeCapacity } from './free-capacity.ts'
-import { type PendingSession } from './snapshot.ts'
+import { type AgentSnapshot, type PendingSession } from './snapshot.ts'
 
 /** The kernels of a gang on one agent. */
 export interface GangPart {
@@ -17,6 +16,10 @@ export interface GangRequest {
   readonly spread?: boolean | undefined
 }
 
+interface Networked {
+  readonly agent: Pick<AgentSnapshot, 'clusterAddress'>
+}
+
 type KernelsAsked = Pick<PendingSession, 'requested' | 'clusterSize' | 'gpu'>
 
 /** Whether the kernels of the session may be on several agents. */
@@ -24,7 +27,7 @@ export const mayCross = ({ clusterMode, clusterSize = 1 }: Pick<PendingSession, 
   clusterMode === 'multi-host' && clusterSize > 1
 
 /** Agents between which a network of a session can exist. An address that two of them name leads to neither. */
-export function networked(all: readonly AgentCapacities[]): readonly AgentCapacities[] {
+export function networked<T extends Networked>(all: readonly T[]): readonly T[] {
   const naming = Map.groupBy(all, ({ agent }) => agent.clusterAddress)
   return all.filter(
     ({ agent: { clusterAddress: address } }) => address !== undefined && naming.get(address)?.length === 1,

@@ -23,7 +23,7 @@ export { concentrated, dispersed, roundRobin, type Selector } from './selectors.
 export { byAge, fifo, lifo } from './sequencers.ts'
 export { explainShares, openCapacity, type UserShare } from './shares.ts'
 export type * from './snapshot.ts'
-export { mayCross, roomFor } from './gang.ts'
+export { mayCross, networked, roomFor } from './gang.ts'
 export { partsOf, totalOf } from './snapshot.ts'
 export { spreadShares } from './spread-shares.ts'
 export { whatIf, type WhatIf } from './what-if.ts'
