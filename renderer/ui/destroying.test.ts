@@ -26,6 +26,7 @@ const HARMLESS: readonly string[] = [
   'MaintenancePage.vue',
   'SshKeySection.vue',
   'ConfirmDestroy.vue',
+  'HiddenLinkDialog.vue',
 ]
 
 const SOURCES: { name: string; sfc: SFCDescriptor }[] = []

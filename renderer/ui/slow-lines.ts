@@ -17,14 +17,13 @@ interface CutText {
  * tab. The time of a browser grows with the square of the number of such characters in a line; other long lines cost little.
  */
 export function cutSlowLines(text: string): CutText {
-  let isCut = false
-  const lines = text.split('\n').map(line => {
+  const lines = text.split('\n')
+  const cut = lines.map(line => {
     const end = line.length > MOST_SLOW ? endOf(line) : line.length
-    if (end === line.length) return line
-    isCut = true
-    return `${line.slice(0, end)}…`
+    return end === line.length ? line : `${line.slice(0, end)}…`
   })
-  return isCut ? { text: lines.join('\n'), isCut } : { text, isCut }
+  const isCut = cut.some((line, at) => line !== lines[at])
+  return { text: isCut ? cut.join('\n') : text, isCut }
 }
 
 function endOf(line: string): number {

@@ -174,7 +174,7 @@ test('the steps of the guide for managers, a load balancer and a console: people
   /** Runs a command of the guide with its variables, and with the places and names of this computer. */
   async function run(step: string, places: Readonly<Record<string, string>>) {
     const { command, variables } = await stepOfGuide(step)
-    const here = Object.entries(variables).map(([name, value]) => [
+    const here = Object.entries(variables).map(([name, value]): [string, string] => [
       name,
       places[name] ?? value.replace(balancerName, balancerHost).replace(consoleName, `localhost:${consolePort}`),
     ])
