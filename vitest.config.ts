@@ -12,8 +12,8 @@ import { compiledWords } from './build/vite-words.ts'
 const shared = { isolate: false }
 
 /**
- * A condition in the process of the test costs nothing to check. The limit is what a machine takes that is three times slower than usual and runs
- * five other test files: whoever needs less waits no longer for it.
+ * A condition in the process of the test costs nothing to check. The limit allows for a machine that is three times slower than usual and runs
+ * five other test files. It delays failures only: a condition that holds earlier ends the wait.
  */
 const expectPoll = { timeout: 120_000, interval: 25 }
 

@@ -124,9 +124,10 @@ export function addSessionCreateCommand(session: Command): void {
     .option('--batch', 'run the command as a batch job: the session ends with its exit code')
     .option('--cluster-size <kernels>', 'number of containers, each with these resources, on one host', parseCount)
     .addOption(
-      new Option('--cluster-mode <mode>', 'multi-host: on several hosts if no single one has room').choices(
-        ClusterMode.options,
-      ),
+      new Option(
+        '--cluster-mode <mode>',
+        'multi-host: on several hosts if no single one has room; with Slurm, each on its own',
+      ).choices(ClusterMode.options),
     )
     .option(
       '--interruptible',

@@ -17,8 +17,8 @@ interface Unmatched {
 }
 
 /**
- * Places a session on the granted node: on the agent of that name, with the granted GPUs. Of a session over several hosts, each container has
- * a node.
+ * Places a session on the granted nodes: on the agents of their names, with the granted GPUs. A session over several hosts has a container on
+ * each node, any other all its containers on one.
  *
  * @param agents of the session's resource group that work may be sent to
  * @returns why a node or its GPUs match no agent; `isLasting`: the grant can never be used

@@ -18,8 +18,11 @@ export type AccountSpec = Omit<NewUser, 'id' | 'domain' | 'resource_policy'> & {
 }
 
 /**
- * Inserts an account and adds it to its groups. Call it inside a transaction. Every account is created here: by an admin, a sign-up, or the
- * first start, a provider or SCIM. @throws AppError `bad_request` for an address with look-alike letters, `user_exists`, `domain_not_found`, `group_not_found`, `resource_policy_not_found`
+ * Inserts an account and adds it to its groups. Call it inside a transaction. Every account is created here: by an admin, an import, a
+ * sign-up, a sign-in provider, SCIM or the first start.
+ *
+ * @throws AppError `bad_request` for an address with look-alike letters, `user_exists`, `domain_not_found`, `group_not_found`,
+ * `resource_policy_not_found`
  */
 export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }: AccountSpec): Promise<UserRow> {
   requirePlainAddress(spec.email)
@@ -41,7 +44,7 @@ export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }
  * Refuses letters that look like others, or that have two forms in Unicode, in the address of a new account: two people could not be told
  * apart in lists and when something is shared. Only addresses at `localhost` can have such letters. Accounts from before keep theirs.
  */
-export function requirePlainAddress(email: string): void {
+function requirePlainAddress(email: string): void {
   if (!/^[\x21-\x7e]+$/.test(email)) throw new AppError('bad_request', because('address_letters', { email }))
 }
 

@@ -110,7 +110,7 @@ describe('a batch session', () => {
     const script = `
       [ ! -e ~/saved ] || { echo "continued with $(cat ~/saved), warned of $(cat ~/when), other $(cat ~/other)"; exit 0; }
       trap 'cat /run/berth/interruption > ~/when; echo step $n > ~/saved' USR1
-      n=0; sleep 300 & other=$!
+      n=0; sleep 3600 & other=$!
       while :; do
         n=$((n + 1)); sleep 0.1 & wait $!
         [ ! -e ~/saved ] || { kill -0 $other && echo alive > ~/other; }
@@ -120,7 +120,7 @@ describe('a batch session', () => {
     const container = docker.getContainer((await get(made)).kernels[0]?.containerId ?? '')
     // A terminal like that of a person; it ends with the session.
     const { User } = (await container.inspect()).Config
-    const exec = await container.exec({ Cmd: ['sleep', '300'], User, Tty: true, AttachStdout: true })
+    const exec = await container.exec({ Cmd: ['sleep', '3600'], User, Tty: true, AttachStdout: true })
     const terminal = text(await exec.start({ hijack: false, stdin: false, Tty: true }))
     const [agent] = (await api.listAgents()).items
     const free = Number(agent?.capacity.cpu) - Number(agent?.occupied.cpu)

@@ -134,7 +134,7 @@ export const SessionSpec = z
       .optional()
       .describe('Kernels (main1, sub1, …), each with these resources; started all or none.'),
     clusterMode: ClusterMode.optional().describe(
-      'Default: single-host, all kernels on one agent. multi-host: on several agents if no single one has room; they must be in one private network.',
+      'Default: single-host, all kernels on one agent. multi-host: on several agents if no single one has room, or each on one of its own where Slurm runs the resource group; they must be in one private network.',
     ),
     network: NetworkAccess.optional().describe(
       'What the session may reach outside itself. Default: as much as your resource policy and domain allow, which is everything unless they name a list.',

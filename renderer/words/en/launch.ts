@@ -256,6 +256,7 @@ const en = {
   severalHostsSlurm: 'Each on a host of its own',
   severalHostsHint: 'They reach each other by name on a network of their own.',
   containersSeveral: 'On one host or several, each with these resources',
+  containersApart: 'Each on a host of its own, with these resources',
   containersHint: 'All on one host, each with these resources',
   cpu: 'CPU',
   ramLabel: 'RAM',

@@ -253,6 +253,7 @@ export default {
   severalHostsSlurm: '컨테이너마다 다른 호스트에',
   severalHostsHint: '컨테이너는 전용 네트워크에서 이름으로 서로 연결됩니다.',
   containersSeveral: '한 호스트 또는 여러 호스트에 있고 각각 이 자원을 받습니다',
+  containersApart: '각각 다른 호스트에 있고 이 자원을 받습니다',
   containersHint: '모두 한 호스트에 있고 각각 이 자원을 받습니다',
   cpu: 'CPU',
   ramLabel: 'RAM',
