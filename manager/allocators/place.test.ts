@@ -64,9 +64,9 @@ test.each([
       { name: 'g2', gpus: [0] },
     ],
     [G1, agent('g2')],
-    'slurm_node_unknown',
+    'slurm_nodes_other',
   ],
-  ['no node', [], [G1], 'slurm_node_unknown'],
+  ['no node', [], [G1], 'slurm_nodes_other'],
   ['a GPU that the agent does not have', [{ name: 'g1', gpus: [3] }], [G1], 'slurm_gpus_unknown'],
   ['too few GPUs', [{ name: 'g1', gpus: [] }], [G1], 'slurm_gpus_fewer'],
   [
@@ -113,7 +113,7 @@ const APART: PendingSession = { ...SESSION, clusterSize: 2, clusterMode: 'multi-
 test('a grant of two nodes is for a session over several hosts only: each kernel is on the agent of a node, with the GPUs there', () => {
   const g2 = agent('g2', [gpu('D'), gpu('E')])
   expect(placementOn(TWO, { ...SESSION, clusterSize: 2 }, [G1, g2])).toMatchObject({
-    unmatched: { cause: 'slurm_node_unknown' },
+    unmatched: { cause: 'slurm_nodes_other', values: { nodes: 'g1, g2', needed: 1 } },
   })
   const gpuOf = (uuid: string) => ({ uuid, slot: 'cuda.device', amount: 1 })
   expect(placementOn(TWO, APART, [G1, g2])).toEqual({
@@ -129,9 +129,9 @@ test('a grant of two nodes is for a session over several hosts only: each kernel
 })
 
 test.each([
-  ['one node', TWO.slice(0, 1), 'slurm_node_unknown'],
+  ['one node', TWO.slice(0, 1), 'slurm_nodes_other'],
   ['a node without an agent', [TWO[0]!, { name: 'g9', gpus: [0] }], 'slurm_node_unknown'],
-  ['one node under two names', [TWO[0]!, { name: 'g1.lab', gpus: [1] }], 'slurm_node_unknown'],
+  ['one node under two names', [TWO[0]!, { name: 'g1.lab', gpus: [1] }], 'slurm_nodes_other'],
   ['too few GPUs on a node', [TWO[0]!, { name: 'g2', gpus: [] }], 'slurm_gpus_fewer'],
 ])('a grant of %s is not used for a session over two hosts', (_, nodes, cause) =>
   expect(placementOn(nodes, APART, [G1, agent('g2')])).toMatchObject({ unmatched: { cause } }),

@@ -30,8 +30,10 @@ export function placementOn(
 ): { readonly placement: Placement } | Unmatched {
   const { clusterSize = 1 } = session
   const isApart = mayCross(session)
-  const name = nodes.map(one => one.name).join(', ')
-  if (nodes.length !== (isApart ? clusterSize : 1)) return { unmatched: because('slurm_node_unknown', { node: name }) }
+  const needed = isApart ? clusterSize : 1
+  const names = nodes.map(({ name }) => name).join(', ')
+  const others: Unmatched = { unmatched: because('slurm_nodes_other', { nodes: names || '–', needed }) }
+  if (nodes.length !== needed) return others
   const kernelsOnEach = isApart ? 1 : clusterSize
   const hosts: AgentId[] = []
   const kernels: DeviceAllocation[][] = []
@@ -42,8 +44,7 @@ export function placementOn(
     kernels.push(...found.kernels)
   }
   const [agentId] = hosts
-  if (agentId === undefined || (isApart && new Set(hosts).size < hosts.length))
-    return { unmatched: because('slurm_node_unknown', { node: name }) }
+  if (agentId === undefined || (isApart && new Set(hosts).size < needed)) return others
   const placement = { sessionId: session.id, agentId, requested: totalOf(session), devices: kernels.flat() }
   return {
     placement: { ...placement, ...(clusterSize === 1 ? {} : { kernels }), ...(isApart ? { hosts } : {}) },

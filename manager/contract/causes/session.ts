@@ -54,6 +54,8 @@ export const SESSION_CAUSES = {
   slurm_asked_again: 'The request to Slurm was lost, so the session has lost its place in the queue. Asking again.',
   slurm_away: 'Slurm has not answered since {time}. Nothing starts or ends because of that.',
   slurm_node_unknown: 'Slurm granted node {node}, but no connected host of this resource group has this name.',
+  slurm_nodes_other:
+    'Slurm granted other nodes than requested: {nodes}. The session needs {needed, plural, one {one host} other {# different hosts}}.',
   slurm_hosts_apart:
     'Slurm gives each of the {needed} containers a host of its own, and {count, plural, one {only one host has} other {only # hosts have}} an address in a private network between hosts. Ask the administrator to set it, or ask for fewer containers.',
   slurm_gpus_unknown: 'Slurm granted GPUs of node {node} that do not match whole GPUs of the host.',

@@ -55,6 +55,8 @@ export default {
   slurm_asked_again: 'Slurm에 보낸 요청이 사라져 대기열의 자리를 잃었습니다. 다시 요청합니다.',
   slurm_away: 'Slurm이 응답하지 않습니다({time}부터). 그 때문에 시작되거나 끝나는 세션은 없습니다.',
   slurm_node_unknown: 'Slurm이 할당한 노드({node})와 이름이 같은, 연결된 호스트가 이 자원 그룹에 없습니다.',
+  slurm_nodes_other:
+    'Slurm이 요청과 다른 노드를 할당했습니다: {nodes}. 세션에는 서로 다른 호스트 {needed}개가 필요합니다.',
   slurm_hosts_apart:
     'Slurm은 컨테이너 {needed}개에 각각 다른 호스트를 할당하지만, 호스트 사이의 사설 네트워크에 주소가 있는 호스트는 {count}개뿐입니다. 관리자에게 주소 설정을 요청하거나 컨테이너 수를 줄이세요.',
   slurm_gpus_unknown: 'Slurm이 할당한 GPU(노드 {node})가 호스트의 통째 GPU와 맞지 않습니다.',

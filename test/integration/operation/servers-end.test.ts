@@ -13,7 +13,7 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const BERTH = join(ROOT, 'bin/berth')
-/** A server that is told to end while it starts is gone within this time, also on a slow and busy machine; one that does not end stays for ever. */
+/** A server that is told to end while it starts is gone within this time, also on a slow and busy machine. */
 const ENDS_WITHIN_MS = 60_000
 /** Not a guarantee: the time that a test waits for a server on a very busy machine. */
 const STARTS_WITHIN_MS = 180_000
