@@ -20,7 +20,7 @@ export function sallocArguments({
   const { partition, account, qos, constraint, reservation, timeLimitMinutes } = settings
   const options = defined({
     'job-name': name,
-    // One task on each node.
+    // Each node gets one task.
     nodes: String(nodes),
     ntasks: String(nodes),
     'cpus-per-task': String(cpus),
