@@ -1,4 +1,4 @@
-import { type AgentId, because, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { type AgentId, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import {
   canRun,
   canTake,
@@ -7,12 +7,11 @@ import {
   type GivenDevice,
   type KindOfDevice,
   Limits,
-  mayCross,
   mayGive,
-  networked,
   type PendingSession,
   totalOf,
 } from '../scheduler/plan/index.ts'
+import { networkedAgents, tooFewHosts } from '../scheduler/slurm-hosts.ts'
 import { type SlurmOwner, slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import { type ReadRights, withoutWithdrawn } from '../scheduler/rights.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
@@ -68,7 +67,7 @@ export async function readWaiting(
   const limits = new Limits(snapshot.scopes)
   const gpus = snapshot.agents.flatMap(({ devices }) => devices).filter(({ slot }) => slot === 'cuda.device')
   const acceptedBy = ({ gpu }: PendingSession) => gpus.filter(({ kind }) => mayGive(gpu, kind))
-  const withNetwork = new Set(networked(snapshot.agents.map(agent => ({ agent }))).map(({ agent }) => agent.id))
+  const networked = networkedAgents(snapshot.agents)
   const startable = new Set<SessionId>()
   const blocked = new Map([...state.later, ...rightsNow.withdrawn])
   for (const session of snapshot.pending) {
@@ -76,7 +75,7 @@ export async function readWaiting(
       snapshot.active === false
         ? closedReason(snapshot)
         : (unknownToSlurm(session, ownerOf(session), group) ??
-          tooFewHosts(session, withNetwork.size) ??
+          tooFewHosts(session, networked) ??
           limits.explain(session) ??
           // Slurm chooses the GPUs, and does not know the limits on models: it is asked only if any of them would do.
           limits.explainModels(session, acceptedBy(session)) ??
@@ -95,7 +94,7 @@ export async function readWaiting(
     doomed: new Map([...state.doomed, ...rightsNow.doomed]),
     written: state.written,
     agents,
-    networked: withNetwork,
+    networked,
     userOf: session => jobUser(group.options.slurm ?? {}, ownerOf(session).email),
     isAble(session, agentId) {
       const agent = snapshot.agents.find(({ id }) => id === agentId)
@@ -110,13 +109,6 @@ function dearest(session: PendingSession, gpus: readonly KindOfDevice[]): GivenD
   const amount = totalOf(session)['cuda.device'] ?? 0
   const models = new Map(gpus.map(({ slot, kind }) => [kind?.model, { slot, kind }]))
   return amount === 0 ? [] : [...models.values()].map(device => ({ ...device, amount }))
-}
-
-/** Each container of a session over several hosts gets a node, and hosts without an address have no network between them. */
-function tooFewHosts(session: PendingSession, count: number): Reason | undefined {
-  const { clusterSize: needed = 1 } = session
-  if (!mayCross(session) || count >= needed) return undefined
-  return reasonOf('no_host_network', because('slurm_hosts_apart', { needed, count }))
 }
 
 /** The request was admitted while Berth still ran the group or while it offered more, or its image asks for a share of a GPU. */

@@ -15,6 +15,7 @@ import { longestHold } from '../scheduler/latest-end.ts'
 import { PAUSED } from '../scheduler/pause.ts'
 import { dependencyReason, Limits, type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { withoutWithdrawn } from '../scheduler/rights.ts'
+import { networkedAgents, tooFewHosts } from '../scheduler/slurm-hosts.ts'
 import { readGroup } from '../scheduler/snapshot.ts'
 import { startsLater } from '../scheduler/start-times.ts'
 import { readArchitectures } from '../store/images/images.ts'
@@ -81,7 +82,11 @@ export async function answerWhatIf(
   if (engine === 'slurm') {
     const rules = new Limits(snapshot.scopes)
     const gpus = snapshot.agents.flatMap(({ devices }) => devices)
-    const blocked = rules.explain(session) ?? rules.explainModels(session, gpus) ?? dependencyReason(session)
+    const blocked =
+      tooFewHosts(session, networkedAgents(snapshot.agents)) ??
+      rules.explain(session) ??
+      rules.explainModels(session, gpus) ??
+      dependencyReason(session)
     return { startsNow: false, reason: blocked ?? SLURM_DECIDES, smaller: [], notices }
   }
   const { agentId, reason, smaller } = whatIf(snapshot, session, {
