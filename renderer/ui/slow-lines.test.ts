@@ -5,6 +5,9 @@ const LENGTH = 300_000
 const SLOW = {
   'marks on one letter': '\u0301',
   'two directions': 'a\u05d0',
+  'two directions, of a script that few know': 'a\u{1e900}',
+  'signs that keep letters apart': 'a\u200c',
+  'invisible tags': '\u{e0061}',
   'marks of directions': '\u2067a',
   'joined emoji': '👨\u200d',
 }

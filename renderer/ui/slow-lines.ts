@@ -1,6 +1,9 @@
-/** Characters whose place in a line depends on others: marks above letters, joined emoji, and what is written from right to left. */
+/**
+ * Characters whose place in a line depends on others: marks above letters, signs that join or part them, and what is written from right to left.
+ * Unicode keeps whole ranges for scripts of that direction.
+ */
 const SLOW =
-  /[\p{M}\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}\u200d-\u200f\u202a-\u202e\u2066-\u2069]/u
+  /[\p{M}\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}\u200c-\u200f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/u
 /** Most of these in one line; a page of a book has two thousand characters. */
 const MOST_SLOW = 10_000
 
