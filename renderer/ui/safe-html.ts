@@ -1,12 +1,13 @@
 import DOMPurify from 'dompurify'
 import MarkdownIt from 'markdown-it'
+import { cutSlowBlocks } from './slow-lines.ts'
 
 /**
  * HTML of files and announcements, for the console's own page.
  *
  * Threat model: anybody who may write into a folder can write this HTML, and it is shown to others with their sign-in. So it must not run,
- * load from elsewhere, cover the page, or send a form: only tags and attributes for text, tables and pictures stay; no style, class or id
- * (spoofed dialogs, clobbered names), pictures only as data, links only to web and mail addresses and in a new tab. The page's content
+ * load from elsewhere, cover the page, freeze it, or send a form: only tags and attributes for text, tables and pictures stay; no style, class
+ * or id (spoofed dialogs, clobbered names), pictures only as data, links only to web and mail addresses and in a new tab. The page's content
  * security policy is a second protection.
  */
 const purify = DOMPurify()
@@ -29,12 +30,17 @@ purify.addHook('afterSanitizeAttributes', node => {
 })
 
 export function safeHtml(html: string): string {
-  return purify.sanitize(html, {
+  const body = purify.sanitize(html, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ATTRIBUTES,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
+    RETURN_DOM: true,
   })
+  // The page of a frameset has no body.
+  if (!(body instanceof Element)) return ''
+  cutSlowBlocks(body)
+  return body.innerHTML
 }
 
 const markdown = new MarkdownIt({ html: true, linkify: true })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cutSlowLines } from './slow-lines.ts'
+import { cutSlowLines, cutSlowText } from './slow-lines.ts'
 
 const LENGTH = 300_000
 const SLOW = {
@@ -28,4 +28,11 @@ test('other long lines, and many lines of these characters, stay as they are', (
     ...Array.from({ length: 1_000 }, () => 'سلام '.repeat(100)),
   ].join('\n')
   expect(cutSlowLines(text)).toEqual({ text, isCut: false })
+})
+
+test('a text that is shown in one line is cut as one, whatever line breaks it has', () => {
+  const lines = 'سلام\n'.repeat(10_000)
+  expect(cutSlowLines(lines).isCut).toBe(false)
+  expect(cutSlowText(lines).length).toBeLessThan(20_000)
+  expect(cutSlowText('a\nb'.repeat(10_000))).toHaveLength(30_000)
 })

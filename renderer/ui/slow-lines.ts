@@ -21,20 +21,50 @@ interface CutText {
  */
 export function cutSlowLines(text: string): CutText {
   const lines = text.split('\n')
-  const cut = lines.map(line => {
-    const end = line.length > MOST_SLOW ? endOf(line) : line.length
-    return end === line.length ? line : `${line.slice(0, end)}…`
-  })
+  const cut = lines.map(cutSlowText)
   const isCut = cut.some((line, at) => line !== lines[at])
   return { text: isCut ? cut.join('\n') : text, isCut }
 }
 
-function endOf(line: string): number {
-  let slow = 0
-  let at = 0
-  for (const character of line) {
-    if (SLOW.test(character) && ++slow > MOST_SLOW) return at
-    at += character.length
+/** Cuts a text that is shown in one line, whatever line breaks it has. */
+export const cutSlowText = (text: string): string => (text.length > MOST_SLOW ? createLine().add(text) : text)
+
+/** Elements that share their line with what is around them. */
+const INLINE = new Set('A ABBR B CODE DEL EM I IMG INS KBD MARK Q S SAMP SMALL SPAN STRONG SUB SUP U VAR'.split(' '))
+
+/**
+ * Cuts the text of HTML in the same way. The lines of its source do not count: a browser joins those of a paragraph, and a character may be
+ * written as an entity.
+ */
+export function cutSlowBlocks(root: Element): void {
+  const nodes = root.ownerDocument.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT)
+  let line = createLine()
+  for (let node = nodes.nextNode(); node !== null; node = nodes.nextNode()) {
+    const text = node.nodeValue
+    if (text === null) {
+      if (!INLINE.has(node.nodeName)) line = createLine()
+    } else if (SLOW.test(text)) {
+      const parts = node.parentElement?.closest('pre') ? text.split('\n') : [text]
+      const cut = parts.map((part, at) => {
+        if (at > 0) line = createLine()
+        return line.add(part)
+      })
+      node.nodeValue = cut.join('\n')
+    }
   }
-  return at
+}
+
+/** A line whose text comes in parts: each is cut where the line has too much. */
+function createLine(): { add(part: string): string } {
+  let slow = 0
+  return {
+    add(part) {
+      let at = 0
+      for (const character of part) {
+        if (SLOW.test(character) && ++slow > MOST_SLOW) return `${part.slice(0, at)}…`
+        at += character.length
+      }
+      return part
+    },
+  }
 }
