@@ -120,6 +120,9 @@ export function coversName({ names }: { readonly names: readonly string[] }, nam
   return names.some(one => usualForm(one) === wanted || one === parent)
 }
 
-/** A name in small letters; an IPv6 address as browsers write it, because it has many forms and Node prints another one. */
+/**
+ * A name in small letters; an IPv6 address as browsers write it, because it has many forms and Node prints another one. Browsers write none with
+ * a zone (`fe80::1%eth0`).
+ */
 const usualForm = (name: string) =>
-  isIPv6(name) ? new URL(`http://[${name}]`).hostname.slice(1, -1) : name.toLowerCase()
+  (isIPv6(name) ? URL.parse(`http://[${name}]`)?.hostname.slice(1, -1) : undefined) ?? name.toLowerCase()

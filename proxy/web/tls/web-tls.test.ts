@@ -12,6 +12,7 @@ test.each([
   ['one address', '10.0.0.5', ['10.0.0.5'], 8400, 'https://10.0.0.5:8400'],
   ['one address that has a name', '10.0.0.5', ['berth.example.org', '10.0.0.5'], 443, 'https://berth.example.org'],
   ['one address of version 6', '2001:db8::5', ['2001:db8::5'], 8400, 'https://[2001:db8::5]:8400'],
+  ['an address with a zone', 'fe80::1%eth0', ['fe80::1%eth0'], 8400, 'https://localhost:8400'],
   ['one address for which no name is configured', '10.0.0.5', [], 8400, 'https://localhost:8400'],
 ])('a console that listens at %s names an address at which it is reached', async (_, host, names, port, url) => {
   await using directory = await temporaryDirectory()
