@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, constants, copyFile, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** `latin1` preserves every byte of a text that is not ours, whatever its encoding. */
@@ -36,7 +36,7 @@ export async function readIfThere(path: string, encoding: TextEncoding = 'utf8')
 
 /**
  * The text of a file that keeps what its first writer wrote: the given text, if nobody has written yet. Of several processes, the first
- * decides; the file is complete when it appears.
+ * decides; the file is complete when it appears, where the file system has hard links.
  */
 export async function decideOnce(path: string, text: string): Promise<string> {
   const known = await readIfThere(path)
@@ -45,7 +45,9 @@ export async function decideOnce(path: string, text: string): Promise<string> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   try {
     await writeFile(draft, text, { flag: 'wx', mode: 0o600 })
-    await link(draft, path).catch(() => undefined)
+    await link(draft, path)
+      .catch(() => copyFile(draft, path, constants.COPYFILE_EXCL))
+      .catch(() => undefined)
   } finally {
     await rm(draft, { force: true })
   }
