@@ -57,7 +57,7 @@ export function addSshConfigCommand(program: Command): void {
 async function serverOfAliases(endpoint: string, becomesDefault: boolean) {
   const { defaultServerIn, defaultSshDirectory, labelOfServer, makeDefaultServer } = await import('#proxy')
   const label = labelOfServer(endpoint)
-  const directory = process.env.BERTH_SSH_DIR ?? defaultSshDirectory()
+  const directory = process.env.BERTH_SSH_DIR || defaultSshDirectory()
   if (becomesDefault) await makeDefaultServer(directory, label)
   // Where nothing can be kept, such as in a container without a home, there is no other server to mix this one up with.
   const defaultServer = await defaultServerIn(directory, label).catch(() => label)
