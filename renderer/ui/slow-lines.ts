@@ -29,8 +29,13 @@ export function cutSlowLines(text: string): CutText {
 /** Cuts a text that is shown in one line, whatever line breaks it has. */
 export const cutSlowText = (text: string): string => (text.length > MOST_SLOW ? createLine().add(text) : text)
 
-/** Elements that share their line with what is around them. */
-const INLINE = new Set('A ABBR B CODE DEL EM I IMG INS KBD MARK Q S SAMP SMALL SPAN STRONG SUB SUP U VAR'.split(' '))
+/** Elements that begin a line of their own. */
+const BLOCKS = new Set(
+  (
+    'ADDRESS ARTICLE ASIDE BLOCKQUOTE BR CAPTION DD DETAILS DIV DL DT FIGCAPTION FIGURE FOOTER FORM H1 H2 H3 H4 H5 H6 HEADER HR LI MAIN NAV OL ' +
+    'P PRE SECTION SUMMARY TABLE TBODY TD TFOOT TH THEAD TR UL'
+  ).split(' '),
+)
 
 /**
  * Cuts the text of HTML in the same way. The lines of its source do not count: a browser joins those of a paragraph, and a character may be
@@ -42,7 +47,7 @@ export function cutSlowBlocks(root: Element): void {
   for (let node = nodes.nextNode(); node !== null; node = nodes.nextNode()) {
     const text = node.nodeValue
     if (text === null) {
-      if (!INLINE.has(node.nodeName)) line = createLine()
+      if (BLOCKS.has(node.nodeName)) line = createLine()
     } else if (SLOW.test(text)) {
       const parts = node.parentElement?.closest('pre') ? text.split('\n') : [text]
       const cut = parts.map((part, at) => {
