@@ -209,10 +209,10 @@ test('fifty sessions in one request need hardly more statements than one', async
   const countOf = (texts: readonly string[]) => texts.filter(text => !byItself.has(text)).length
   const one = countOf(ofOne)
   // Rare work of the manager itself can still fall into a slow request, but hardly into each of three.
-  const ofFifty = []
-  while (ofFifty.length < 3) ofFifty.push(countOf(await statementsOf(() => create(50))))
+  let fifty = Infinity
+  for (let tries = 0; tries < 3 && fifty > 35; tries++)
+    fifty = Math.min(fifty, countOf(await statementsOf(() => create(50))))
   await cluster.api.resumeScheduling()
-  const fifty = Math.min(...ofFifty)
   expect(fifty).toBeLessThanOrEqual(35)
   expect(fifty).toBeLessThanOrEqual(one + 10)
 })
