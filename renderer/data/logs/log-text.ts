@@ -1,4 +1,4 @@
-import { cutSlowLines } from '../../ui/slow-lines.ts'
+import { cutSlowText } from '../../ui/slow-lines.ts'
 
 /** Escape sequences for a terminal (colours, cursor moves, titles). The log page removes them and shows the text. */
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g
@@ -10,9 +10,7 @@ const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b
 export function logLines(text: string): string[] {
   if (text === '') return []
   const lines = text.replace(ESCAPES, '').replace(/\r\n/g, '\n').replace(/\n$/, '').split('\n')
-  return lines.map(
-    line => cutSlowLines(line.slice(line.lastIndexOf('\r', line.length - 2) + 1).replace(/\r$/, '')).text,
-  )
+  return lines.map(line => cutSlowText(line.slice(line.lastIndexOf('\r', line.length - 2) + 1).replace(/\r$/, '')))
 }
 
 export interface LinePart {

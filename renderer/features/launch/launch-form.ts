@@ -255,7 +255,7 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     ...slurmLike(session.slurm),
     priority: Math.min(session.priority, 0),
-    // Nobody may have chosen everything: what policies give now counts, and the summary says what that is.
+    // The whole network may have been the default, not a choice. So the copy chooses none: policies of today decide, and the summary says what they give.
     ...networkLike(session.network.mode === 'full' ? undefined : session.network),
     interruptible: session.interruptible,
     // The sessions on which it depended have ended.

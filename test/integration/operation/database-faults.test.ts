@@ -42,7 +42,7 @@ async function expectRefusedInTime(url: string, token: string): Promise<void> {
   }
   const next = await ask(url, token)
   expect(next).toMatchObject({ status: 503, code: 'unavailable' })
-  // Nobody waits for the limit again.
+  // Later requests are refused at once, without waiting until the limit.
   expect(next.ms).toBeLessThan(ANSWER_LIMIT_MS)
   const ready = await ask(url, token, 'GET', '/readyz')
   expect(ready).toMatchObject({ status: 503, code: 'unavailable' })
