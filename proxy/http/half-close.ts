@@ -23,26 +23,29 @@ export function answerHalfClosed(server: Server): void {
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     const isFirst = !latest.has(socket)
-    const readAt = hasBody(request.rawHeaders) ? Infinity : performance.now()
-    const last = { request, response, readAt }
+    const last: Latest = { response, mayEnd: request.headers['user-agent']?.startsWith('Mozilla/') !== true }
     latest.set(socket, last)
-    request.once('end', () => (last.readAt = performance.now()))
+    if (last.mayEnd) {
+      if (hasBody(request.rawHeaders)) request.once('end', () => expectNoEndLater(last))
+      else expectNoEndLater(last)
+    }
     if (!isFirst) return
     socket.once('end', () => {
-      if (!waitsForAnswer(latest.get(socket))) socket.end()
+      const { mayEnd, response: answer } = latest.get(socket) ?? last
+      if (!mayEnd || answer.headersSent) socket.end()
     })
   })
 }
 
-/** The latest request of a connection, and when it was read to its end; it may have arrived long before. */
+/** The latest request of a connection. */
 interface Latest {
-  readonly request: IncomingMessage
   readonly response: ServerResponse
-  readAt: number
+  /** Its client may end its direction and still wait for the answer. */
+  mayEnd: boolean
 }
 
-function waitsForAnswer(latest: Latest | undefined): boolean {
-  if (!latest || latest.response.headersSent) return false
-  if (latest.request.headers['user-agent']?.startsWith('Mozilla/') === true) return false
-  return performance.now() - latest.readAt < SOON_MS
+/** After a stall of this process, an end that arrived in time is read late; so the timer lets the event loop read once more. */
+function expectNoEndLater(last: Latest): void {
+  const readOnce = () => setImmediate(() => (last.mayEnd = false)).unref()
+  setTimeout(readOnce, SOON_MS).unref()
 }
