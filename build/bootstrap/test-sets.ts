@@ -104,7 +104,7 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'rare faults of a host; agent, agent-replace, ssh-client and toolbox have the usual ways',
   },
   {
-    files: 'test/engine/add-host{,-systemd}.test.ts',
+    files: 'test/engine/{add-host,add-host-systemd,host-by-hand}.test.ts',
     why: 'installs packages in a fresh Debian, once with a real systemd; line, script, bundle and routes have tests beside their code, agents-cli.test.ts a join',
   },
   {

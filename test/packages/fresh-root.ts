@@ -56,8 +56,10 @@ export const openFreshRoot = async (
 /**
  * A Debian 12 whose first process is systemd: the newest one that Debian builds for control groups of version 1 too, which some of our
  * computers have. It may change mounts and control groups, those of this computer included, as systemd does.
+ *
+ * @param options more options of `docker run`
  */
-export async function openSystemdRoot(packages: string): Promise<FreshRoot> {
+export async function openSystemdRoot(packages: string, options: readonly string[] = []): Promise<FreshRoot> {
   await ensureRelease('bookworm')
   await ensureSystemdImage()
   const mounts = ['--tmpfs', '/run:exec', '--tmpfs', '/run/lock', '-v', '/sys/fs/cgroup:/sys/fs/cgroup']
@@ -72,6 +74,7 @@ export async function openSystemdRoot(packages: string): Promise<FreshRoot> {
   const root = await openRoot(packages, [
     ...rights,
     ...mounts,
+    ...options,
     '-e',
     'container=docker',
     SYSTEMD_IMAGE,
