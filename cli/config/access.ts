@@ -1,6 +1,6 @@
 import { ACCESS_KEY, AppError, type SignableRequest, type SigningKeypair, signRequest } from '#manager/contract/light'
 import { refuseForeignListener } from '#proxy/listener-user'
-import { isLoopbackName } from './loopback-name.ts'
+import { isLoopbackName, isSameServer } from './loopback-name.ts'
 import { readSignIn, type SignIn } from './sign-in.ts'
 
 /** The Berth that a command uses, and how its requests are authenticated. */
@@ -28,7 +28,7 @@ export async function accessBySignIn(): Promise<Access & { readonly signIn: Sign
   const signIn = await readSignIn()
   const endpoint = trimmed(signIn.endpoint)
   const wanted = process.env.BERTH_ENDPOINT
-  if (wanted && URL.parse(wanted)?.origin !== new URL(endpoint).origin) {
+  if (wanted && !isSameServer(wanted, endpoint)) {
     const why = `BERTH_ENDPOINT is ${wanted}, but you are signed in to ${endpoint}. Sign in first: berth login --endpoint ${wanted} --email YOU.`
     throw new AppError('not_signed_in', { why })
   }

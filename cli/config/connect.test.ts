@@ -44,3 +44,26 @@ test('without a sign-in, the error says so', async () => {
   await removeSignIn()
   await expect(credentials(REQUEST)).rejects.toMatchObject({ code: 'not_signed_in' })
 })
+
+test.each([
+  ['http://127.0.0.1:8400', 'http://localhost:8400'],
+  ['http://localhost:8400/', 'http://127.0.0.1:8400'],
+  ['https://[::1]', 'https://localhost:443'],
+])('an address of this computer, %s, leads to the sign-in at %s', async (wanted, endpoint) => {
+  await signIn('mine', { endpoint })
+  vi.stubEnv('BERTH_ENDPOINT', wanted)
+  expect((await connectBySignIn()).endpoint).toBe(endpoint)
+})
+
+test.each([
+  ['http://127.0.0.1:8401', 'http://localhost:8400'],
+  ['https://127.0.0.1:8400', 'http://localhost:8400'],
+  // Another program may listen there.
+  ['http://127.0.0.2:8400', 'http://127.0.0.1:8400'],
+  ['http://berth.example.org:8400', 'http://localhost:8400'],
+  ['no address', 'http://localhost:8400'],
+])('%s is another Berth than the sign-in at %s', async (wanted, endpoint) => {
+  await signIn('mine', { endpoint })
+  vi.stubEnv('BERTH_ENDPOINT', wanted)
+  await expect(connectBySignIn()).rejects.toMatchObject({ code: 'not_signed_in' })
+})

@@ -3,6 +3,7 @@ import type { SessionId } from '#manager/contract'
 import { AppError, isAppError } from '#manager/contract/light'
 import { connectApp, type TunnelStream } from '#proxy/connect-app'
 import { type Access, keypairOf } from '../config/access.ts'
+import { isSameServer } from '../config/loopback-name.ts'
 import { plainFetch } from './plain-fetch.ts'
 import { NO_ANSWER, START_MS } from './reach.ts'
 
@@ -24,7 +25,7 @@ export interface StdioFlags {
 export function applyStdioFlags({ configDir, endpoint, keypair }: StdioFlags): void {
   if (configDir !== undefined) process.env.BERTH_CONFIG_DIR = configDir
   const { BERTH_TOKEN: token, BERTH_ENDPOINT: chosen } = process.env
-  if (endpoint !== undefined && token && chosen && URL.parse(chosen)?.origin !== URL.parse(endpoint)?.origin) {
+  if (endpoint !== undefined && token && chosen && !isSameServer(chosen, endpoint)) {
     const why = `This Host block leads to ${endpoint}, and BERTH_TOKEN is for ${chosen}. Unset both where ssh runs, or set them for ${endpoint}.`
     throw new AppError('not_signed_in', { why })
   }
