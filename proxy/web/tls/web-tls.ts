@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { isIPv6, type Server as NetServer } from 'node:net'
+import { isIPv4, isIPv6, type Server as NetServer } from 'node:net'
 import { createHttpServer, type HttpServerOptions } from '../../http/create-server.ts'
 import { type Log } from '../../log.ts'
 import { answerUnreadRequests } from '../unread-requests.ts'
@@ -36,6 +36,9 @@ export interface WebTlsDeps {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
+/** Whether only this computer reaches an address: all of 127.0.0.0/8 is its own. */
+const isOfThisComputer = (host: string) => LOOPBACK.has(host) || (isIPv4(host) && host.startsWith('127.'))
+
 /** HSTS for half a year, for the certificate's own names only, because sub-domains may be other people's servers. */
 const INSIST = 'max-age=15552000'
 
@@ -68,7 +71,7 @@ export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs, hos
     urlOf(port) {
       const names = config.names.filter(one => !one.startsWith('*') && coversName(certificate.current.facts, one))
       // A single network address is set for people at other computers, who cannot use localhost.
-      const isHere = host === undefined || ['0.0.0.0', '::'].includes(host) || LOOPBACK.has(host)
+      const isHere = host === undefined || ['0.0.0.0', '::'].includes(host) || isOfThisComputer(host)
       const name = (isHere ? undefined : names.find(one => !LOOPBACK.has(one))) ?? names[0] ?? 'localhost'
       return `https://${isIPv6(name) ? `[${name}]` : name}${port === 443 ? '' : `:${port}`}`
     },
