@@ -55,19 +55,20 @@ export function addSshConfigCommand(program: Command): void {
 
 /** The server, and whether its sessions have short aliases on this computer. */
 async function serverOfAliases(endpoint: string, becomesDefault: boolean) {
-  const { defaultServerIn, defaultSshDirectory, labelOfServer, makeDefaultServer } = await import('#proxy')
+  const { defaultServerIfKnown, defaultSshDirectory, labelOfServer, makeDefaultServer } = await import('#proxy')
   const label = labelOfServer(endpoint)
   const directory = process.env.BERTH_SSH_DIR || defaultSshDirectory()
   if (becomesDefault) await makeDefaultServer(directory, label)
-  // Where nothing can be kept, such as in a container without a home, there is no other server to mix this one up with.
-  const defaultServer = await defaultServerIn(directory, label).catch(() => label)
+  const defaultServer = await defaultServerIfKnown(directory, label)
   return { label, isDefault: defaultServer === label, defaultServer }
 }
 
 const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: this file does not have the keys.\n`
 
-const longNamesNote = ({ label, defaultServer }: { label: string; defaultServer: string }) =>
-  `# Names without a server belong to ${defaultServer} on this computer. "berth ssh-config --default" gives them to ${label}.\n`
+const longNamesNote = ({ label, defaultServer }: { label: string; defaultServer: string | undefined }) =>
+  defaultServer === undefined
+    ? `# ~/.ssh/berth/default-server cannot be read, so only names with ${label} are here. Remove it, or run "berth ssh-config --default".\n`
+    : `# Names without a server belong to ${defaultServer} on this computer. "berth ssh-config --default" gives them to ${label}.\n`
 
 /** Warns of a forward that the user's ssh_config sets for all hosts: it applies to sessions too, where programs of others could use it. */
 async function warnOfForwards(alias: string | undefined): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { defaultServerIn, makeDefaultServer } from './default-server.ts'
+import { defaultServerIfKnown, defaultServerIn, makeDefaultServer } from './default-server.ts'
 
 let directory: string
 const file = () => join(directory, 'berth', 'default-server')
@@ -34,4 +34,18 @@ test.each([
   await write(text)
   expect(await defaultServerIn(directory, 'b.example.org')).toBe('b.example.org')
   expect(await readFile(file(), 'utf8')).toBe('b.example.org')
+})
+
+test('where a file may name a server but cannot be read, nobody knows the default', async () => {
+  // Root reads every file, but nobody reads a folder.
+  await mkdir(file(), { recursive: true })
+  expect(await defaultServerIfKnown(directory, 'b.example.org')).toBeUndefined()
+})
+
+test('where nothing can be kept, the server at hand is the default', async () => {
+  const home = join(directory, 'no-directory')
+  await writeFile(home, '')
+  expect(await defaultServerIfKnown(home, 'b.example.org')).toBe('b.example.org')
+  expect(await defaultServerIfKnown(directory, 'b.example.org')).toBe('b.example.org')
+  expect(await defaultServerIfKnown(directory, 'c.example.org')).toBe('b.example.org')
 })

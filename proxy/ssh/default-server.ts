@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decideOnce, writeFileAtomically } from '../files.ts'
 import { isLabel } from './aliases.ts'
@@ -19,6 +19,26 @@ export async function defaultServerIn(sshDirectory: string, label: string): Prom
   await rm(file, { force: true })
   return (await decideOnce(file, label)).trim()
 }
+
+/**
+ * The same for a command that is useful without short aliases. In a container without a home nothing can be kept: there is no other server to
+ * mix this one up with.
+ *
+ * @returns undefined where a file may name another server, but cannot be read
+ */
+export async function defaultServerIfKnown(sshDirectory: string, label: string): Promise<string | undefined> {
+  try {
+    return await defaultServerIn(sshDirectory, label)
+  } catch {
+    return (await isAbsent(fileIn(sshDirectory))) ? label : undefined
+  }
+}
+
+const isAbsent = (file: string) =>
+  readFile(file).then(
+    () => false,
+    ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR',
+  )
 
 /** Gives the short aliases to another server, from the next connection on. */
 export const makeDefaultServer = (sshDirectory: string, label: string): Promise<void> =>

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -125,6 +125,12 @@ test('with two servers each Host block leads to its own, also after a sign-in to
   // The sign-in of one configuration directory is that of one server; a block of another one does not lead there.
   await signIn(first.config, second.manager.url)
   await expect(ask(short)).rejects.toThrow(`you are signed in to ${second.manager.url}`)
+  // A file that cannot be read may name the first server.
+  const unreadable = join(second.config, '.ssh')
+  await mkdir(join(unreadable, 'berth', 'default-server'), { recursive: true })
+  const careful = await second.blockOf({ BERTH_SSH_DIR: unreadable })
+  expect(careful).toContain('default-server cannot be read')
+  expect(careful).toMatch(new RegExp(`^Host ${ofSecond}$`, 'm'))
   // The user gives the short names to the second server.
   await writeFile(file, await second.blockOf(home, '--default'))
   expect(await ask(short)).toBe('second x')
