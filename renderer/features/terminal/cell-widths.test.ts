@@ -34,3 +34,8 @@ test('what tmux keeps in a cell stays in one', async () => {
   expect(await fullestCell([`b${MARK.repeat(15)}한각`])).toBe(16)
   expect(await fullestCell(['👨‍👩‍👧‍👦'])).toBe(7)
 })
+
+test('marks that a change of colour parts from their letter get cells of their own', async () => {
+  expect(await fullestCell([`a${`${MARK}\u001b[m`.repeat(500)}`])).toBeLessThanOrEqual(17)
+  expect(await fullestCell([`a${`${MARK.repeat(16)}\u001b[m`.repeat(50)}`])).toBeLessThanOrEqual(17)
+})

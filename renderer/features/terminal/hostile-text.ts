@@ -28,3 +28,20 @@ const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
  * terminal marks where it begins and ends (bracketed paste); a mark within the text would end it earlier, and the next line would run at once.
  */
 export const pastedText = (text: string): string => text.replace(CONTROLS, '')
+
+/** Whether an address is one for a browser. Programs write the scheme in any case (RFC 3986, section 3.1). */
+export const isWebLink = (url: string): boolean => /^https?:\/\//i.test(url)
+
+/** Most characters of a title; tabs and title bars show fewer. */
+const MOST_OF_TITLE = 200
+
+/**
+ * The title that a program in a session sets, as far as a tab shows it.
+ *
+ * Threat model: a session may be hostile, and xterm.js takes titles of ten megabytes. The browser would hand each to the window manager.
+ */
+export function shownTitle(title: string): string {
+  // Each character has at most two code units, so the rest of a long title is not read.
+  const characters = Array.from(title.slice(0, 2 * MOST_OF_TITLE + 2))
+  return characters.length > MOST_OF_TITLE ? `${characters.slice(0, MOST_OF_TITLE).join('')}…` : title
+}
