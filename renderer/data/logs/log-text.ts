@@ -18,7 +18,10 @@ export interface LinePart {
   readonly match: boolean
 }
 
-/** Splits a line at every occurrence of `search`; case does not matter. */
+/** Most places of a line that are marked: a browser needs minutes for a million elements, which a letter has in a line of a megabyte. */
+const MOST_MARKED = 1_000
+
+/** Splits a line at the occurrences of `search`; case does not matter. A line with very many of them is one part after the first ones. */
 export function highlight(line: string, search: string): LinePart[] {
   if (search === '') return [{ text: line, match: false }]
   const parts: LinePart[] = []
@@ -26,7 +29,9 @@ export function highlight(line: string, search: string): LinePart[] {
   let from = 0
   // In a few scripts lower case is longer than the original, so positions would not match: mark the whole line.
   if (haystack.length !== line.length) return [{ text: line, match: haystack.includes(needle) }]
-  for (let at = haystack.indexOf(needle); at !== -1; at = haystack.indexOf(needle, from)) {
+  let marked = 0
+  for (let at = haystack.indexOf(needle); at !== -1 && marked < MOST_MARKED; at = haystack.indexOf(needle, from)) {
+    marked++
     if (at > from) parts.push({ text: line.slice(from, at), match: false })
     parts.push({ text: line.slice(at, at + needle.length), match: true })
     from = at + needle.length

@@ -89,6 +89,17 @@ describe('the log', () => {
         .join(''),
     ).toBe('İstanbul x')
   })
+
+  test('marks so few places of a long line that a browser can show them, and keeps its text', () => {
+    const line = 'ab'.repeat(500_000)
+    const parts = highlight(line, 'a')
+    expect(parts.length).toBeLessThan(3_000)
+    expect(parts.slice(0, 2)).toEqual([
+      { text: 'a', match: true },
+      { text: 'b', match: false },
+    ])
+    expect(parts.map(({ text }) => text).join('')).toBe(line)
+  })
 })
 
 test('amounts of memory are shown as sizes, others as they were requested', () => {
