@@ -22,7 +22,7 @@ import { type Doc, MOST_ITEMS, patched } from './patch.ts'
 import { projectNameOf } from './project-name.ts'
 import { readResource } from './read-resource.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
-import { type ScimClient } from './tokens.ts'
+import { requireStillClient, type ScimClient } from './tokens.ts'
 
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 
@@ -86,6 +86,8 @@ export function createScimGroups({ store, groups }: ScimGroupsDeps): ScimGroups 
   /** Adds and removes only what a request says: two requests at a time must not undo each other. */
   async function setMembers(client: ScimClient, id: GroupId, { before, after }: Members): Promise<void> {
     for (const userId of without(after, before)) {
+      // Thousands of members take a while.
+      await requireStillClient(db, client)
       await groups.addMember(callerOf(client), id, userId as UserId).catch((error: unknown) => {
         // Deleted meanwhile.
         throw isAppError(error) && error.code === 'user_not_found' ? invalid(`No such user: ${userId}`) : error

@@ -32,5 +32,7 @@ export class ScimError extends Error {
   }
 }
 
+export const tokenEnded = () =>
+  new ScimError(401, 'The SCIM token is unknown or has ended. Make one with `berth admin scim-token create`.')
 export const invalid = (detail: string) => new ScimError(400, detail, 'invalidValue')
 export const notFound = (what: string) => new ScimError(404, `No such ${what} in the domain of the token.`)

@@ -1,12 +1,20 @@
 import { AppError, because, type NewScimToken, type ScimToken, type ScimTokenSpec } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
-import { deleteScimToken, findScimToken, insertScimToken, listScimTokens } from '../store/identity/scim.ts'
+import {
+  deleteScimToken,
+  findScimToken,
+  insertScimToken,
+  isScimTokenUsable,
+  listScimTokens,
+} from '../store/identity/scim.ts'
 import { noSuchDomain } from '../store/missing.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
 import { hashToken, newToken } from '../users/secrets.ts'
 import { holdSignedIn } from '../users/still-authorized.ts'
+import { tokenEnded } from './scim-error.ts'
 
 /** More than the identity providers of a domain need, with a second token of each while it is replaced. */
 const MOST_TOKENS = 10
@@ -74,4 +82,15 @@ export function createScimTokens({ store }: { readonly store: Store }): ScimToke
 
     authenticate: token => findScimToken(db, hashToken(token)),
   }
+}
+
+/**
+ * Refuses a client whose token has ended since the request was authenticated. A request may wait for its body, for a turn to hash a password, or
+ * for an account that another change holds: a maker who is being deactivated must not come back by a request that was sent before. Call it
+ * after locking the account.
+ *
+ * @throws ScimError
+ */
+export async function requireStillClient(db: Db, { id }: Pick<ScimClient, 'id'>): Promise<void> {
+  if (!(await isScimTokenUsable(db, id))) throw tokenEnded()
 }

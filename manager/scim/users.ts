@@ -30,7 +30,7 @@ import { type Found, partOf, type Wanted } from './list.ts'
 import { type Doc, patched } from './patch.ts'
 import { readResource } from './read-resource.ts'
 import { invalid, notFound, ScimError } from './scim-error.ts'
-import { type ScimClient } from './tokens.ts'
+import { requireStillClient, type ScimClient } from './tokens.ts'
 
 export const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User'
 
@@ -139,6 +139,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
       .transaction(async trx => {
         // Locked before it is read: two requests at a time must not undo each other, and the account may have moved.
         const user = UserId.safeParse(id).success ? await lockUser(trx, id.toLowerCase() as UserId) : undefined
+        await requireStillClient(trx, client)
         const [before] = await docs([await row(client, id, trx)])
         if (!before || !user || user.domain !== client.domain || user.role === 'superadmin') throw notFound('user')
         const given = step(before)
@@ -186,6 +187,7 @@ export function createScimUsers(deps: ScimUsersDeps): ScimUsers {
                 name: nameOf(given, email.split('@')[0] ?? email),
               })
           if (!user || user.role === 'superadmin') throw taken()
+          await requireStillClient(trx, client)
           const done = await write(trx, client, user, {
             given: { ...given, active: given.active ?? true },
             hidden: false,

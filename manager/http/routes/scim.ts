@@ -5,7 +5,7 @@ import { parseFilter } from '../../scim/filter.ts'
 import { type ScimGroups } from '../../scim/groups.ts'
 import { type Wanted } from '../../scim/list.ts'
 import { type Doc } from '../../scim/patch.ts'
-import { notFound, ScimError } from '../../scim/scim-error.ts'
+import { notFound, ScimError, tokenEnded } from '../../scim/scim-error.ts'
 import { type ScimClient, type ScimTokens } from '../../scim/tokens.ts'
 import { type ScimUsers } from '../../scim/users.ts'
 import { type Log } from '../../log.ts'
@@ -28,7 +28,7 @@ const JSON_PARTS = 40_000
  * SCIM 2.0 (RFC 7643 and 7644) at `/scim/v2`, for identity providers such as Okta and Entra ID.
  *
  * Threat model: that of `server.ts`: Host and Origin are checked before this runs, and bodies are small. It takes tokens of SCIM only, read
- * at each request, before the body, from the Authorization header: sign-ins, cookies and keypairs are nothing here, so that no page of a browser can call it.
+ * at each request, before the body and again after a body that came later, from the Authorization header: sign-ins, cookies and keypairs are nothing here, so that no page of a browser can call it.
  * Bodies of clients reach accounts only through the rules of `manager/scim/`. Tokens and bodies are never logged.
  */
 export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint): void {
@@ -37,6 +37,7 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
   const schema = { hide: true }
 
   const clients = new WeakMap<FastifyRequest, ScimClient>()
+  const lateBodies = new WeakSet<FastifyRequest>()
   type Answer = readonly [status: number, body?: Doc]
   type Work = (client: ScimClient, request: FastifyRequest) => Promise<Answer>
 
@@ -50,13 +51,14 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
       onRequest: async (request, reply) => {
         try {
           clients.set(request, await clientOf(request))
+          if (!request.raw.complete) lateBodies.add(request)
         } catch (error) {
           return refuse(reply, error)
         }
       },
       handler: async (request, reply) => {
         try {
-          const client = clients.get(request)
+          const client = lateBodies.has(request) ? await clientOf(request) : clients.get(request)
           if (!client) throw new Error('a request of SCIM without a client')
           const [status, body] = await work(client, request)
           return await send(reply, status, body && (await located(request, body)))
@@ -70,7 +72,7 @@ export function registerScimRoutes(app: FastifyInstance, endpoint: ScimEndpoint)
     const token = /^bearer +([\w.~+/=-]{1,200})$/i.exec(headers.authorization ?? '')?.[1]
     const client = token === undefined ? undefined : await tokens.authenticate(token)
     if (client) return client
-    throw new ScimError(401, 'The SCIM token is unknown or has ended. Make one with `berth admin scim-token create`.')
+    throw tokenEnded()
   }
 
   /** Adds the address of each resource. */

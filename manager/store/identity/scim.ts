@@ -33,23 +33,25 @@ export async function deleteScimToken(db: Db, id: string, domain: string | undef
   return numDeletedRows === 1n
 }
 
-/** A token whose maker may administer its domain now. Its use is noted once a minute. */
-export async function findScimToken(
-  db: Db,
-  tokenHash: Buffer,
-): Promise<Pick<ScimTokenRow, 'id' | 'domain' | 'name' | 'created_by'> | undefined> {
-  const found = await db
+/** Tokens whose makers may administer their domains now. */
+const usableTokens = (db: Db) =>
+  db
     .selectFrom('scim_tokens')
     .innerJoin('users', 'users.id', 'scim_tokens.created_by')
     .innerJoin('domains', 'domains.name', 'scim_tokens.domain')
     .select(['scim_tokens.id', 'scim_tokens.domain', 'scim_tokens.name', 'scim_tokens.created_by'])
-    .where('token_hash', '=', tokenHash)
     .where('users.active', '=', true)
     .where('domains.active', '=', true)
     .where(
       sql<boolean>`(users.role = 'superadmin' or (users.role = 'domain_admin' and users.domain = scim_tokens.domain))`,
     )
-    .executeTakeFirst()
+
+/** A token whose maker may administer its domain now. Its use is noted once a minute. */
+export async function findScimToken(
+  db: Db,
+  tokenHash: Buffer,
+): Promise<Pick<ScimTokenRow, 'id' | 'domain' | 'name' | 'created_by'> | undefined> {
+  const found = await usableTokens(db).where('token_hash', '=', tokenHash).executeTakeFirst()
   if (!found) return undefined
   await db
     .updateTable('scim_tokens')
@@ -58,6 +60,11 @@ export async function findScimToken(
     .where(sql<boolean>`coalesce(last_used_at < now() - interval '1 minute', true)`)
     .execute()
   return found
+}
+
+/** Whether a token that was found before still counts. */
+export async function isScimTokenUsable(db: Db, id: string): Promise<boolean> {
+  return (await usableTokens(db).where('scim_tokens.id', '=', id).executeTakeFirst()) !== undefined
 }
 
 /** Accounts of a domain that a client sees: all but those of superadmins, and those that a client has deleted. */

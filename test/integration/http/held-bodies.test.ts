@@ -151,6 +151,36 @@ describe('a signed request whose body comes after the end of its rights is refus
   })
 })
 
+describe('a request of SCIM whose body comes after the end of its token is refused', () => {
+  test.each<[string, (attacker: Attacker, tokenId: string) => Promise<unknown>]>([
+    ['the maker is deactivated', ({ id }) => admin.updateUser({ params: { id }, body: { active: false } })],
+    ['the maker is made a user', ({ id }) => admin.updateUser({ params: { id }, body: { role: 'user' } })],
+    ['the token is deleted', (_attacker, id) => admin.deleteScimToken({ params: { id } })],
+  ])('where %s', async (_what, end) => {
+    const attacker = await manager.addUser(`attacker${++count}@example.org`, 'domain_admin')
+    const { id: tokenId, token } = await attacker.api.createScimToken({ body: { name: 'held' } })
+    const userName = `made-${randomUUID()}@example.org`
+    const deeds: Deed[] = [
+      { method: 'POST', path: '/scim/v2/Users', body: { userName } },
+      { method: 'PATCH', path: `/scim/v2/Users/${attacker.id}`, body: activation },
+      { method: 'POST', path: '/scim/v2/Groups', body: { displayName: `made-${randomUUID()}` } },
+    ]
+    const answers = await holdBack(
+      deeds,
+      () => ({ authorization: `Bearer ${token}`, 'content-type': 'application/scim+json' }),
+      () => end(attacker, tokenId),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401])
+    const { items } = await admin.listUsers({ query: { search: userName, limit: 10 } })
+    expect(items).toEqual([])
+  })
+
+  const activation = {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+    Operations: [{ op: 'replace', path: 'active', value: true }],
+  }
+})
+
 test('a request whose body comes late is answered as any other while its sender may send it', async () => {
   const attacker = await newAttacker()
   const pair = await attacker.api.createKeypair({ body: {} })
