@@ -1,3 +1,5 @@
+import { t } from '../words/en/ui.ts'
+
 /**
  * Characters whose place in a line depends on others: marks above letters, signs that join or part them, and what is written from right to left.
  * Unicode keeps whole ranges for scripts of that direction.
@@ -17,17 +19,19 @@ interface CutText {
  * Cuts lines that a browser would need minutes to lay out.
  *
  * Threat model: anybody who may write into a folder can write such a line, and so can a session into its log; whoever looks at it would lose the
- * tab. The time of a browser grows with the square of the number of such characters in a line; other long lines cost little.
+ * tab. The time of a browser grows with the square of the number of such characters in a line; other long lines cost little. A cut line ends with
+ * words that say so.
  */
 export function cutSlowLines(text: string): CutText {
   const lines = text.split('\n')
-  const cut = lines.map(cutSlowText)
+  const cut = lines.map(line => cutSlowText(line))
   const isCut = cut.some((line, at) => line !== lines[at])
   return { text: isCut ? cut.join('\n') : text, isCut }
 }
 
-/** Cuts a text that is shown in one line, whatever line breaks it has. */
-export const cutSlowText = (text: string): string => (text.length > MOST_SLOW ? createLine().add(text) : text)
+/** Cuts a text that is shown in one line, whatever line breaks it has. @param end of a cut text */
+export const cutSlowText = (text: string, end = ` … ${t('cutHere')}`): string =>
+  text.length > MOST_SLOW ? createLine(end).add(text) : text
 
 /** Elements that begin a line of their own. */
 const BLOCKS = new Set(
@@ -60,13 +64,18 @@ export function cutSlowBlocks(root: Element): void {
 }
 
 /** A line whose text comes in parts: each is cut where the line has too much. */
-function createLine(): { add(part: string): string } {
+function createLine(end = ` … ${t('cutHere')}`): { add(part: string): string } {
   let slow = 0
+  let isCut = false
   return {
     add(part) {
       let at = 0
       for (const character of part) {
-        if (SLOW.test(character) && ++slow > MOST_SLOW) return `${part.slice(0, at)}…`
+        if (SLOW.test(character) && ++slow > MOST_SLOW) {
+          const shown = `${part.slice(0, at)}${isCut ? '…' : end}`
+          isCut = true
+          return shown
+        }
         at += character.length
       }
       return part

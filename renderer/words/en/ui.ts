@@ -28,6 +28,7 @@ const en = {
   showPassword: 'Show password',
   code: 'Code: <code>{code}</code>',
   dismiss: 'Dismiss',
+  cutHere: '[cut here: the rest is in the download]',
   slider: '{label}, slider',
   raisedTo: 'Raised to {amount}, the minimum of this image',
   atMost: 'At most {amount}',

@@ -28,6 +28,7 @@ export default {
   showPassword: '비밀번호 표시',
   code: '코드: <code>{code}</code>',
   dismiss: '닫기',
+  cutHere: '[여기서 잘림: 나머지는 다운로드한 파일에 있습니다]',
   slider: '{label} 슬라이더',
   raisedTo: '이 이미지의 최솟값({amount})으로 올렸습니다',
   atMost: '최대 {amount}',
