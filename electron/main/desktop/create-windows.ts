@@ -22,8 +22,9 @@ export function createWindows(
     appearance,
     remembered: () => settings.current.pageWindow,
     remember: pageWindow => keep({ pageWindow }),
+    zoomLevel: () => windows.zoomLevel(),
   })
-  const windows = createConsoleWindows({
+  const windows: ConsoleWindows = createConsoleWindows({
     electron,
     preload,
     appearance,

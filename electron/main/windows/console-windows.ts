@@ -14,6 +14,8 @@ export interface ConsoleWindows {
   hide(route?: string): void
   /** Saves the window's position; call it before the app exits, which closes no window. */
   keepState(): void
+  /** Zoom of the console's window, or that of the last one. */
+  zoomLevel(): number
   /** Loads the console's page again, if it is open. */
   reload(): void
   /** Opens another window at this route. */
@@ -105,6 +107,7 @@ export function createConsoleWindows(deps: WindowDeps): ConsoleWindows {
       pageWindows.opened(window)
       void window.loadURL(urlOf(route))
     },
+    zoomLevel: () => (main && !main.isDestroyed() ? main.webContents.getZoomLevel() : (remembered()?.zoomLevel ?? 0)),
     reload() {
       if (main && !main.isDestroyed()) main.webContents.reload()
     },

@@ -17,11 +17,16 @@ export function createPageWindows(deps: {
   readonly appearance: () => WindowAppearance
   readonly remembered: () => DesktopSettings['pageWindow']
   readonly remember: (size: { width: number; height: number }) => void
+  /** Zoom of the console; a window of its own zoom (`PAGE_WINDOW_PREFERENCES`) would begin at 100 %. */
+  readonly zoomLevel: () => number
 }): PageWindows {
   return {
     options: () => ({ ...deps.appearance(), ...(deps.remembered() ?? FIRST) }),
     opened(window) {
-      showFirst(window)
+      showFirst(window, () => {
+        window.webContents.setZoomLevel(deps.zoomLevel())
+        window.show()
+      })
       window.on('close', () => {
         // Without the position: several such windows would cover each other exactly.
         const { width, height } = window.getNormalBounds()
