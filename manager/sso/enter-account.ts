@@ -13,7 +13,7 @@ import {
 } from '../store/identity/sign-in-identities.ts'
 import { countSuperadmins, lockUser, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
-import { insertAccount, isNamed } from '../users/accounts.ts'
+import { insertAccount, isNamed, isPlainAddress } from '../users/accounts.ts'
 import { type AfterCommit, afterCommitOf } from '../users/after-commit.ts'
 import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
@@ -99,6 +99,9 @@ async function hold(
   const unchanged = { ...afterCommitOf(), isChanged: false }
   if (found.kind === 'new') {
     const { email } = found
+    // The person cannot choose another address: it is the provider's.
+    if (!isPlainAddress(email))
+      throw new AppError('bad_request', because('sso_email_letters', { email, provider: provider.name }))
     const name = person.name ?? email.split('@')[0]?.slice(0, 64) ?? email
     const password = { password_hash: unknownPassword(), password_set: false }
     const { domain } = provider

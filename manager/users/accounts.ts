@@ -45,8 +45,11 @@ export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }
  * apart in lists and when something is shared. Only addresses at `localhost` can have such letters. Accounts from before keep theirs.
  */
 function requirePlainAddress(email: string): void {
-  if (!/^[\x21-\x7e]+$/.test(email)) throw new AppError('bad_request', because('address_letters', { email }))
+  if (!isPlainAddress(email)) throw new AppError('bad_request', because('address_letters', { email }))
 }
+
+/** Whether a new account may have an address. */
+export const isPlainAddress = (email: string): boolean => /^[\x21-\x7e]+$/.test(email)
 
 /**
  * Makes a user a member of exactly these groups of the domain; of the group `default` if none are named. No mapping can take these

@@ -57,6 +57,8 @@ export const ACCOUNT_CAUSES = {
   sso_clock: 'Try again in a minute. If it happens again, an admin has to check the clocks of both servers.',
   sso_denied: 'Sign-in was cancelled or refused at {provider}. Try again, or ask the admins of {provider} for access.',
   sso_email_domain: 'The address {email} may not sign in with {provider}. Use an address of your organization.',
+  sso_email_letters:
+    '{provider} gives you the address {email}, which has letters before the @ that can look like others. Ask the admins of {provider} for one with letters from a to z, digits and signs only.',
   sso_email_missing: '{provider} sends no e-mail address. Ask an admin to check scopes and claims of the provider.',
   sso_email_unverified: 'Confirm the address {email} at {provider} first, then sign in again.',
   sso_place:

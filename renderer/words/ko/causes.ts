@@ -72,6 +72,8 @@ export default {
   sso_denied:
     '{provider}에서 로그인이 취소되었거나 거부되었습니다. 다시 시도하거나 {provider} 관리자에게 접근 권한을 요청하세요.',
   sso_email_domain: '{email} 주소로는 {provider}에서 로그인할 수 없습니다. 조직의 주소를 사용하세요.',
+  sso_email_letters:
+    '{provider}에서 보낸 {email} 주소의 @ 앞에 다른 글자와 혼동될 수 있는 글자가 있습니다. {provider} 관리자에게 a~z 글자, 숫자, 기호로만 된 주소를 요청하세요.',
   sso_email_missing:
     '{provider}에서 이메일 주소를 보내지 않습니다. 관리자에게 제공자의 범위와 클레임 확인을 요청하세요.',
   sso_email_unverified: '{provider}에서 {email} 주소를 먼저 확인한 다음 다시 로그인하세요.',

@@ -100,6 +100,11 @@ describe('whose account it is', () => {
     expect(await codeOf(world.signIn(newPerson({ email: 'someone@evil-lab.example.org' })))).toBe('sso_email_domain')
   })
 
+  test('an address with letters that look like others is refused with words for a person who cannot choose it', async () => {
+    const person = newPerson({ email: '\u0430da@localhost' })
+    await expect(world.signIn(person)).rejects.toMatchObject({ detail: { cause: 'sso_email_letters' } })
+  })
+
   test('a person who changes the address keeps the account, and reaches no other one with it', async () => {
     const person = newPerson()
     const other = newPerson()
