@@ -209,12 +209,17 @@ test('a reason with a fingerprint stands below its title, in every window', asyn
   }
 })
 
-test('the banner of a lost connection leaves the button of a new session free', async () => {
+test('the banner of a lost connection leaves the button of a new session free, in every window', async () => {
   await using it = await openConsole(browser, '/sessions', { refuseStreams: true }, WINDOW)
   const banner = it.page.locator('.banner', { hasText: 'No connection' })
   await banner.waitFor()
-  const [left, right] = await Promise.all([banner.boundingBox(), button(it.page, 'New session').boundingBox()])
-  expect(left!.x + left!.width).toBeLessThan(right!.x)
+  for (const width of [1280, 1100, 800, 390]) {
+    await it.page.setViewportSize({ width, height: 800 })
+    const [over, free] = await Promise.all([banner.boundingBox(), button(it.page, 'New session').boundingBox()])
+    const isBeside = over!.x + over!.width <= free!.x
+    const isBeyond = over!.y + over!.height <= free!.y || free!.y + free!.height <= over!.y
+    expect({ width, isFree: isBeside || isBeyond }).toEqual({ width, isFree: true })
+  }
 })
 
 test('states of agents are whole', async () => {
