@@ -68,6 +68,23 @@ describe('previews', () => {
     expect(await button(it.page, 'Edit').count()).toBe(0)
   })
 
+  test('the note about cut lines follows the encoding that the reader chooses', async () => {
+    // No UTF-8 because of its first byte: letters of Latin-1, or marks in UTF-8.
+    const bytes = Buffer.concat([Buffer.from([0xff]), Buffer.from(`a${'\u0301'.repeat(20_000)}`)])
+    await using it = await open(filesOf({ 'marks.txt': bytes }), `${HOME}?open=marks.txt`)
+    const note = it.page.getByText('Very long lines are cut')
+    const readAs = async (encoding: string) => {
+      await it.page.getByRole('combobox', { name: 'Encoding' }).press('ArrowDown')
+      await it.page.getByRole('option', { name: encoding, exact: true }).click()
+    }
+    await it.page.getByText('This text is not UTF-8').waitFor()
+    expect(await note.count()).toBe(0)
+    await readAs('UTF-8')
+    await note.waitFor()
+    await readAs('Western European (Latin-1)')
+    await note.waitFor({ state: 'detached' })
+  })
+
   test('lines that a browser would need minutes for are cut, with a note, and not edited', async () => {
     const long = `a${'\u0301'.repeat(300_000)}`
     await using it = await open(
