@@ -38,3 +38,15 @@ test.each([
 test('a host cannot look like another one with a port', () => {
   expect(() => labelOfServer('https://berth.example.org.8443')).toThrow('Invalid URL')
 })
+
+test('a very long name of a server is shortened to one that no other server has', () => {
+  const long = 'x'.repeat(61)
+  const labels = ['a', 'b'].map(end => labelOfServer(`https://${long}.${long}.example.${end}org`))
+  expect(new Set(labels).size).toBe(2)
+  for (const label of labels) {
+    expect(label).toMatch(/^[a-z0-9.-]{1,100}$/)
+    // A name that ends in a number is no name of a host, and port 0 none of a server.
+    expect(label).toMatch(/\.0$/)
+    expect(() => labelOfServer(`https://${label}`)).toThrow('Invalid URL')
+  }
+})

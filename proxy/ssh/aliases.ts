@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { serverNameOf } from '../user-directory.ts'
 
 /** The parts of a session that name it on this computer. */
@@ -42,14 +43,20 @@ export function aliasesAt(alias: string, { label, isDefault }: ServerOfAliases):
 
 /**
  * The server at an address as a part of an alias: its host, and its port after a dot if https has another one. Only an IPv4 address ends in a
- * number after a dot, and it has four of them, so each server has a label of its own.
+ * number after a dot, and it has four of them, so each server has a label of its own. Aliases are names of files, which have 255 bytes: a
+ * longer label is cut and ends with a hash and `.0`, the port of no server.
  */
 export function labelOfServer(address: string): string {
   const { hostname, port, protocol } = new URL(serverNameOf(address))
   const host = hostname.replace(/^\[|\]$/g, '').replace(/[^a-z0-9._-]/g, '-')
   const shownPort = protocol === 'http:' ? port || '80' : port
-  return shownPort === '' ? host : `${host}.${shownPort}`
+  const label = shownPort === '' ? host : `${host}.${shownPort}`
+  if (label.length <= MOST_OF_LABEL) return label
+  const hash = createHash('sha256').update(label).digest('hex').slice(0, 24)
+  return `${label.slice(0, MOST_OF_LABEL - hash.length - 3)}-${hash}.0`
 }
+
+const MOST_OF_LABEL = 100
 
 /** Whether a text has the form of `labelOfServer`. */
 export const isLabel = (text: string): boolean => /^[a-z0-9._-]+$/.test(text)

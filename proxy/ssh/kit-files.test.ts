@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aliasFor, labelOfServer } from './aliases.ts'
 import { makeDefaultServer } from './default-server.ts'
 import { createKitFiles, type KitEntry } from './kit-files.ts'
 import { parseBlocks } from './ssh-config.ts'
@@ -86,4 +87,13 @@ test('an entry that is removed right after its request is really removed', async
   await Promise.all([files.install(entry(1), content), files.remove('session-1')])
   expect(await blocks()).toEqual([])
   expect(await keys()).toEqual([])
+})
+
+test('the longest name of a session at a server with a very long name has files', async () => {
+  const label = labelOfServer(`https://${Array.from({ length: 4 }, () => 'x'.repeat(61)).join('.')}:8443`)
+  await makeDefaultServer(directory, 'berth.example.org')
+  const wantedAlias = aliasFor({ id: 'session-1', name: 'n'.repeat(64), isOthers: true })
+  const { alias, identityFile } = await ofProcess('a').install(entry(1), { ...content, wantedAlias, server: label })
+  expect(alias).toBe(`${wantedAlias}.${label}`)
+  expect(await readFile(`${identityFile}.ppk`, 'utf8')).toBe('PPK')
 })
