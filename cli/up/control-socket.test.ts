@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, stat, symlink, utimes, writeFile } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { askRunning, controlSocketPath, makePrivate, openControlSocket } from './control-socket.ts'
+import { askRunning, askStarting, controlSocketPath, makePrivate, openControlSocket } from './control-socket.ts'
 
 let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-'))))
@@ -25,6 +25,32 @@ test('a second start finds the first one and its address', async () => {
   expect(first).toBeDefined()
   expect(await openControlSocket(path, () => Promise.resolve(running))).toBeUndefined()
   expect(await askRunning(path)).toEqual(running)
+})
+
+test('a second start waits for a first one that is still starting, and no longer than that one lives', async () => {
+  const path = controlSocketPath(directory)
+  const waiting = { everyMs: 1, withinMs: 600_000, signal: new AbortController().signal }
+  let asked = 0
+  const first = await openControlSocket(path, () =>
+    ++asked < 4 ? Promise.reject(new Error()) : Promise.resolve(running),
+  )
+  expect(await askStarting(path, waiting)).toEqual(running)
+
+  asked = -Infinity
+  const asking = askStarting(path, waiting)
+  await first?.[Symbol.asyncDispose]()
+  expect(await asking).toBeUndefined()
+})
+
+test('a second start waits for one that does not get ready only as long as it is told, and not after Ctrl-C', async () => {
+  const path = controlSocketPath(directory)
+  await using first = await openControlSocket(path, () => Promise.reject(new Error()))
+  expect(first).toBeDefined()
+  const stop = new AbortController()
+  expect(await askStarting(path, { everyMs: 1, withinMs: 20, signal: stop.signal })).toBeUndefined()
+  const asking = askStarting(path, { everyMs: 600_000, withinMs: 600_000, signal: stop.signal })
+  stop.abort()
+  await expect(asking).rejects.toThrow('aborted')
 })
 
 test('the socket of a killed process is taken over', async () => {

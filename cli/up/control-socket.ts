@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, type CertificateReport } from '#manager/contract'
 import { type AppsState, type ProxyFault } from '#proxy/contract'
 import { type PartlyIsolated } from './isolation.ts'
@@ -116,6 +117,25 @@ export async function askRunning(path: string, withinMs = 30_000): Promise<Runni
   } finally {
     socket.destroy()
   }
+}
+
+/**
+ * Asks the Berth that holds the lock until its start is done.
+ *
+ * @returns undefined once no process holds the lock any more, and if the start takes longer than `withinMs`
+ * @throws the signal's reason
+ */
+export async function askStarting(
+  path: string,
+  { everyMs, withinMs, signal }: { readonly everyMs: number; readonly withinMs: number; readonly signal: AbortSignal },
+): Promise<Running | undefined> {
+  const until = performance.now() + withinMs
+  while (performance.now() < until && (await isAnswered(path))) {
+    const running = await askRunning(path)
+    if (running) return running
+    await sleep(everyMs, undefined, { signal })
+  }
+  return undefined
 }
 
 function listen(server: Server, path: string): Promise<boolean> {

@@ -13,7 +13,7 @@ import { hasDisplay } from './browser.ts'
 import { buildImages } from './build-images.ts'
 import { type ChildSpec, startChild } from './child.ts'
 import { findConsolePort, freeAt } from './console-port.ts'
-import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
+import { askRunning, askStarting, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
 import { endExposedSignIns } from './exposed-sign-ins.ts'
 import { type HeldPort, holdPort } from './held-port.ts'
 import { type PartlyIsolated, tellIsolation } from './isolation.ts'
@@ -75,7 +75,7 @@ export async function up({
   const socketPath = controlSocketPath(directory)
   const lock = await openControlSocket(socketPath, () => describe())
   if (!lock) {
-    await attach(socketPath, { open, ticket, output, directory })
+    await attach(socketPath, { open, ticket, output, directory, signal })
     return
   }
   stack.use(lock)
@@ -181,12 +181,20 @@ export async function up({
   output.note('Stopping. Sessions keep running.')
 }
 
-/** A second `berth up` on the same data directory shows the first one. */
-async function attach(socketPath: string, options: PresentOptions): Promise<void> {
-  const running = await askRunning(socketPath)
+/** Limit for the start of another Berth: its manager, then its console and agent, and what comes before them. */
+const OTHER_STARTS_WITHIN_MS = 3 * READY_WITHIN_MS
+
+/** A second `berth up` on the same data directory shows the first one, once that is ready. */
+async function attach(socketPath: string, options: PresentOptions & Pick<UpOptions, 'signal'>): Promise<void> {
+  const { directory, output, signal } = options
+  let running = await askRunning(socketPath)
+  if (!running) {
+    output.note(`Another Berth is starting or stopping in ${directory}. Waiting for it.`)
+    running = await askStarting(socketPath, { everyMs: 250, withinMs: OTHER_STARTS_WITHIN_MS, signal })
+  }
   if (!running)
     throw new AppError('data_dir_locked', {
-      why: `Another Berth is just starting or stopping in ${options.directory}. Try again.`,
+      why: `Another Berth has just stopped in ${directory}, or does not get ready. Try again.`,
     })
   options.output.note(`Berth is already running (process ${running.pid}).`)
   await present(running, options)
