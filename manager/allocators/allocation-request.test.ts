@@ -30,8 +30,8 @@ test('nodes whose host has no network with others are excluded for a session ove
   const apart: PendingSession = { ...SESSION, clusterMode: 'multi-host' }
   const agents = ['g1', 'g2', 'g3'].map(name => ({ id: newId(AgentId), name, devices: [] }) as unknown as AgentRow)
   const nodes = ['g1', 'g2', 'g3', 'g4'].map(name => ({ name, gpuTypes: [] }))
-  const now = { agents, isReady: () => true, isNetworked: (id: AgentId) => id !== agents[1]?.id }
-  expect([namesNodes(SESSION), namesNodes(apart)]).toEqual([false, true])
+  const now = { agents, isReady: () => true, isNetworked: (id: AgentId) => id !== agents[1]?.id, lacks: () => false }
+  expect([namesNodes(SESSION, now), namesNodes(apart, now)]).toEqual([false, true])
   expect(wantedNodes(apart, nodes, now)).toEqual({ exclude: ['g2', 'g4'], gpuType: undefined })
 })
 
@@ -46,6 +46,7 @@ test('nodes on which a session has failed are requested again where too few othe
       agents,
       isReady: id => id !== g2 || now.isReady !== false,
       isNetworked: id => id !== g2 || now.isNetworked !== false,
+      lacks: () => false,
     })
   const apart = { clusterMode: 'multi-host' } as const
   expect(excluded(apart)).toMatchObject({ exclude: ['g1'] })
@@ -53,4 +54,28 @@ test('nodes on which a session has failed are requested again where too few othe
   expect(excluded(apart, { isNetworked: false })).toMatchObject({ exclude: ['g2'] })
   expect(excluded({ ...apart, clusterSize: 4 })).toMatchObject({ exclude: [] })
   expect(excluded({ clusterSize: 4 }, { isReady: false })).toMatchObject({ exclude: ['g1'] })
+})
+
+test('nodes whose host lacks what a session needs are excluded, and Slurm is not asked if too few are left', () => {
+  const agents = ['g1', 'g2', 'g3'].map(name => ({ id: newId(AgentId), name, devices: [] }) as unknown as AgentRow)
+  const nodes = agents.map(({ name }) => ({ name, gpuTypes: [] }))
+  const wanted = (lacking: readonly string[], change: Partial<PendingSession> = {}) => {
+    const session = { ...SESSION, ...change }
+    const now = {
+      agents,
+      isReady: () => true,
+      isNetworked: () => true,
+      lacks: (id: AgentId) => agents.some(agent => agent.id === id && lacking.includes(agent.name)),
+    }
+    return namesNodes(session, now) ? wantedNodes(session, nodes, now) : 'any node'
+  }
+  expect(wanted([])).toBe('any node')
+  expect(wanted(['g1', 'g3'])).toEqual({ exclude: ['g1', 'g3'], gpuType: undefined })
+  expect(wanted(['g2'], { onlyOn: agents[0]?.id })).toEqual({ node: 'g1', gpuType: undefined })
+  const refused = (count: number, needed = 1) => ({
+    refused: { cause: 'slurm_hosts_unable', values: { needed, count } },
+  })
+  expect(wanted(['g1', 'g2', 'g3'])).toMatchObject(refused(0))
+  expect(wanted(['g1'], { onlyOn: agents[0]?.id })).toMatchObject(refused(0))
+  expect(wanted(['g2'], { clusterMode: 'multi-host' })).toMatchObject(refused(2, 3))
 })

@@ -82,13 +82,13 @@ export function createCarryOut(deps: CarryOutDeps): (act: Act, looked: Looked) =
     if (!of || !session) return undefined
     const { agents } = of
     const name = nameOf(managerId, id, run)
-    const nodes = namesNodes(session)
-      ? wantedNodes(session, await looked.nodes(), {
-          agents,
-          isReady: agentId => presence.isReady(agentId),
-          isNetworked: agentId => of.networked.has(agentId),
-        })
-      : {}
+    const now = {
+      agents,
+      isReady: (agentId: AgentId) => presence.isReady(agentId),
+      isNetworked: (agentId: AgentId) => of.networked.has(agentId),
+      lacks: (agentId: AgentId) => of.lacks(session, agentId),
+    }
+    const nodes = namesNodes(session, now) ? wantedNodes(session, await looked.nodes(), now) : {}
     if ('refused' in nodes) {
       nowhere.add(id)
       return reasonOf('allocation_refused', nodes.refused)

@@ -36,6 +36,7 @@ const session = (
   id: ID,
   status,
   resourceGroup: 'default',
+  nodes: 1,
   slurmEndsAt: null,
   isInterruptible: false,
   interruptAt: null,
@@ -154,6 +155,14 @@ describe('a running session', () => {
     expect(at(0, [ended], running)).toMatchObject([
       { act: 'end', isWaiting: false, reason: { code: 'allocation_ended', cause } },
     ])
+  })
+
+  test('ends when Slurm has taken a node away from its job, and not for an answer without nodes', () => {
+    const apart = { ...running, nodes: 2 }
+    const nodes = ['g1', 'g2'].map(name => ({ name, gpus: [0] }))
+    expect(at(0, [{ ...GRANT, nodes }], apart)).toEqual([])
+    expect(at(1, [{ ...GRANT, nodes: [] }], apart)).toEqual([])
+    expect(at(2, [GRANT], apart)).toMatchObject([{ act: 'end', isWaiting: false, reason: { cause: 'slurm_shrunk' } }])
   })
 
   test('stops as soon as it is preempted, before its job has ended', () =>

@@ -193,6 +193,9 @@ function judgeRunning(
   memory.missing.delete(name)
   if (found.state === 'ended') return [actOnEnd(session, found.end)]
   if (found.state !== 'granted') return []
+  // Slurm stops nothing on a node that it takes away. An answer without nodes says nothing about them.
+  if (found.nodes.length > 0 && found.nodes.length < session.nodes)
+    return [{ act: 'end', id, reason: SHRUNK, isWaiting: false }]
   const { identity, endsAt, isPreempted } = found
   const leftMs = endsAt === null ? null : endsAt.getTime() - timeMs
   // The end of a preempted job is that of its grace time.
@@ -271,4 +274,5 @@ export function surplus(
 }
 
 export const ASKED: Reason = reasonOf('allocation_waits', because('slurm_asked'))
+const SHRUNK: Reason = reasonOf('allocation_ended', because('slurm_shrunk'))
 const CONFIRMING: Reason = reasonOf('allocation_waits', because('slurm_confirming'))

@@ -40,6 +40,8 @@ export interface WaitingSessions {
   readonly userOf: (session: PendingSession) => string | null
   /** Whether the session may run on this agent, whatever is free there: rules that Slurm does not know. */
   readonly isAble: (session: PendingSession, agentId: AgentId) => boolean
+  /** Whether a connected agent lacks what the session needs and Slurm does not know. What one lacks that is away is not known. */
+  readonly lacks: (session: PendingSession, agentId: AgentId) => boolean
 }
 
 export interface ReadWaitingDeps {
@@ -100,6 +102,10 @@ export async function readWaiting(
       const agent = snapshot.agents.find(({ id }) => id === agentId)
       if (!agent || (session.onlyOn !== undefined && session.onlyOn !== agentId)) return false
       return canTake(agent, group.options) && canRun(agent, session)
+    },
+    lacks(session, agentId) {
+      const agent = snapshot.agents.find(({ id }) => id === agentId)
+      return agent?.connected === true && !canRun(agent, session)
     },
   }
 }

@@ -66,6 +66,8 @@ export const SESSION_CAUSES = {
   slurm_host_full: 'Slurm granted node {node}, but the host still holds what it granted.',
   slurm_host_unable:
     'Slurm granted node {node}, but its host takes no sessions now, or cannot run this one: image, architecture, storage or isolation.',
+  slurm_hosts_unable:
+    'The session needs {needed, plural, one {a host} other {# hosts}} of this resource group with its image, architecture, storage and isolation; {count, plural, one {one has} other {# have}} all of it now.',
   slurm_cancelled: "The session's job was cancelled in Slurm.",
   slurm_timeout: 'The session has reached the time limit of its job in Slurm.',
   slurm_preempted: 'Slurm needs the resources for a job that goes first.',
@@ -77,6 +79,7 @@ export const SESSION_CAUSES = {
   slurm_keeps: 'Slurm does not need the resources for another job any more.',
   slurm_out_of_memory: "The session's job has used up its memory in Slurm.",
   slurm_node_failed: 'Slurm has lost the node of the session.',
+  slurm_shrunk: 'Slurm has taken a node away from the job of the session.',
   slurm_failed: "The session's job has failed in Slurm.",
   slurm_forgotten: "Slurm does not have the session's job any more.",
   depends_on_status: 'Will not start: depends on session "{session}", which is {status}.',

@@ -51,6 +51,8 @@ export interface AllocatedSession {
   readonly id: SessionId
   readonly status: SessionStatus
   readonly resourceGroup: string
+  /** Number of nodes of its allocation. */
+  readonly nodes: number
   /** End of its job as the session shows it. */
   readonly slurmEndsAt: Date | null
   /** Whether it continues on another allocation if the engine takes this one away. */
@@ -76,6 +78,7 @@ export async function listAllocatedSessions(db: Db, groups: readonly string[]): 
     .select(['s.interruptible as isInterruptible', 's.interrupt_at as interruptAt'])
     .select(['a.run', 'a.name', 'a.engine_user as user', 'a.granted'])
     .select(sql<number | null>`(extract(epoch from now() - a.asked_at) * 1000)::float8`.as('askedAgoMs'))
+    .select(sql<number>`case s.cluster_mode when 'multi-host' then s.cluster_size else 1 end`.as('nodes'))
     .where('s.status', 'not in', ['TERMINATED', 'CANCELLED', 'ERROR'])
     .where(eb => eb.or([...groups.map(name => eb('s.resource_group', '=', name)), eb('a.name', 'is not', null)]))
     .orderBy('s.created_at')

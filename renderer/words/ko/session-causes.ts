@@ -67,6 +67,8 @@ export default {
   slurm_host_full: 'Slurm이 할당한 자원(노드 {node})을 호스트가 아직 쓰고 있습니다.',
   slurm_host_unable:
     'Slurm이 할당한 노드({node})의 호스트가 지금 세션을 받지 않거나, 이 세션을 실행할 수 없습니다(이미지, 아키텍처, 저장소 또는 격리).',
+  slurm_hosts_unable:
+    '세션에는 이미지, 아키텍처, 저장소, 격리 조건이 모두 맞는 이 자원 그룹의 호스트가 {needed}개 필요하지만, 지금은 {count}개뿐입니다.',
   slurm_cancelled: '세션의 작업이 Slurm에서 취소되었습니다.',
   slurm_timeout: '세션의 작업이 Slurm의 시간 제한에 이르렀습니다.',
   slurm_preempted: 'Slurm이 먼저 실행할 작업에 자원을 넘깁니다.',
@@ -77,6 +79,7 @@ export default {
   slurm_keeps: 'Slurm이 다른 작업에 자원을 넘길 필요가 없어졌습니다.',
   slurm_out_of_memory: '세션의 작업이 Slurm에서 메모리를 다 썼습니다.',
   slurm_node_failed: 'Slurm이 세션의 노드를 잃었습니다.',
+  slurm_shrunk: 'Slurm이 세션의 작업에서 노드를 거두었습니다.',
   slurm_failed: '세션의 작업이 Slurm에서 실패했습니다.',
   slurm_forgotten: 'Slurm에 세션의 작업이 더는 없습니다.',
   depends_on_status: '시작하지 않습니다. "{session}" 세션에 의존하는데 그 세션의 상태는 {status}입니다.',

@@ -158,6 +158,13 @@ test('a failed start gives the allocation back and requests another one, on anot
   await berth.reach(session.id, 'RUNNING')
 })
 
+test('a node whose host lacks the image is excluded from the request', async () => {
+  const other = await berth.join({ name: `${agent.name}b`, devices: gpus(2), images: [] })
+  await writeFile(join(directory, 'nodes'), `NodeName=${agent.name}\nNodeName=${other.name}\n`)
+  await nameOf(await launch())
+  expect(await linesOf('asked')).toEqual([expect.stringContaining(` --exclude=${other.name} `)])
+})
+
 test('a host that takes no sessions gets none by a grant, which is given back', async () => {
   await berth.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
   const session = await launch()
