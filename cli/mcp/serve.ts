@@ -1,7 +1,7 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { AppError } from '#manager/contract'
 import { createMcpServer } from '#manager/mcp'
-import { fetchByEnvironment } from '#proxy/network'
+import { boundedResponse, fetchByEnvironment } from '#proxy/network'
 import { connect } from '../config/connect.ts'
 import { printable } from '../output.ts'
 import { version } from '../version.ts'
@@ -18,7 +18,7 @@ export async function serveMcp(): Promise<void> {
     throw new AppError('config_invalid', { why: 'BERTH_TOKEN is no access token: `berth token create` makes one.' })
   const reach = {
     baseUrl: endpoint,
-    fetch: (url: string, init: RequestInit) => fetchByEnvironment(url, init),
+    fetch: async (url: string, init: RequestInit) => boundedResponse(await fetchByEnvironment(url, init)),
     credentials: () => credentials({ method: 'GET', url: endpoint }),
   }
   const { promise: ended, resolve } = Promise.withResolvers<undefined>()

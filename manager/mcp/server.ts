@@ -1,5 +1,6 @@
 import { McpServer, type ServerContext } from '@modelcontextprotocol/server'
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseJson } from '#base/parse-json'
 import {
   AppError,
   createClient,
@@ -105,7 +106,7 @@ function callOf({ baseUrl, fetch, credentials }: Reach, tool: string, signal: Ab
       const headers = { ...(init.headers as Record<string, string>), ...(await sign()) }
       const reply = await fetch(baseUrl + path, { ...init, headers })
       if (reply.ok) return reply
-      const problem: unknown = await reply.json().catch(() => undefined)
+      const problem = parseJson(await reply.text())
       throw isProblem(problem) ? fromProblem(problem) : new AppError('unavailable', { why: `HTTP ${reply.status}` })
     },
   }
