@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { hasRawBytes } from '#base/byte-names'
 import { parseJson } from '#base/parse-json'
 import { AppError, inRequests, isAppError } from '#manager/contract'
+import { chunksUpTo } from '#proxy/network'
 import { isPartial, isSafeName, makeLocalDirectory } from './download.ts'
 import { below, folderName, type LocalPath, NAMES_ARE_BYTES, shownPath } from './local-path.ts'
 import { listRemote } from './remote-tree.ts'
@@ -142,7 +144,8 @@ async function remoteChecksums(
     signal,
   })
   const found: (string | null)[] = []
-  for await (const line of createInterface({ input: reply })) {
+  const bounded = Readable.from(chunksUpTo(reply as AsyncIterable<Buffer>))
+  for await (const line of createInterface({ input: bounded })) {
     if (line.trim() === '') continue
     const value = parseJson(line) as { readonly sha256?: string | null } | undefined
     found.push(value?.sha256 ?? null)
