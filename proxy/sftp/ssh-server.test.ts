@@ -5,9 +5,11 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Duplex, PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import ssh2 from 'ssh2'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
 import { listenOnLoopback, type LoopbackListener } from '../listeners/loopback-listener.ts'
 import { silentLog } from '../log.ts'
 import { newKeyPair, parseOpensshKey, publicLineOf } from '../ssh/openssh-key.ts'
@@ -190,6 +192,31 @@ test('there is no forwarding and no other subsystem; shells and commands say wha
   await refused(done => connection.forwardOut('127.0.0.1', 1, '127.0.0.1', 22, done))
   await refused(done => connection.forwardIn('127.0.0.1', 0, done))
   connection.end()
+})
+
+test('what a server answers reaches the terminal of the user as one line without control sequences', async () => {
+  const why = '\u001b]52;c;cm0gLXJm\u0007a\u009b2Jb\u202e\r\nBerth: all is well'
+  const one = await createSshServer({
+    hostKey: host.privateKey,
+    allowedKeys: () => Promise.resolve([client.publicKey]),
+    openSftp: () => Promise.reject(new AppError('forbidden', { why })),
+    onChange: () => undefined,
+    log: silentLog,
+  })
+  const listening = await listenOnLoopback({ port: 0, onConnection: socket => one.accept(socket) })
+  const connection = await open({ privateKey: client.privateKey, port: listening.port })
+  const said = await new Promise<string>((resolve, reject) => {
+    connection.subsys('sftp', (error, channel) => {
+      if (error) reject(error)
+      else resolve(text(channel.stderr))
+      channel.resume()
+    })
+  })
+  expect(said).toBe('Berth: Not allowed: ]52;c;cm0gLXJma2Jb Berth: all is well\r\n')
+  connection.end()
+  const closed = listening.close()
+  one.close()
+  await closed
 })
 
 test('bytes that are no SSH end their connection and no other', async () => {

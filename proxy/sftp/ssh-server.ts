@@ -1,6 +1,7 @@
 import { type Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { AuthContext, Connection, Server, ServerChannel, ServerConfig, Session } from 'ssh2'
+import { cleanLine } from '#base/clean-text'
 import { toWireError } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { createKeyCheck } from './key-check.ts'
@@ -50,7 +51,7 @@ const KEEPALIVE_MS = 15_000
  * forwarding and agents are not offered (ssh2 refuses what has no listener). Connections that have not proved a key are replaced by newer
  * ones, and do not count towards the limit of those that have. Each has a deadline for its proof, and bounded numbers of keys and channels;
  * an error ends the connection and no other. Compression is off: a few bytes must not become many. An error of the manager reaches the
- * client as an error text of the channel.
+ * client as an error text of the channel: one line without control characters, which the terminal of the user would obey.
  *
  * Only ciphers that Node does with the processor's AES are offered, because OpenSSH would choose ChaCha20, which ssh2 does in WebAssembly.
  */
@@ -126,7 +127,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     try {
       wire = await openSftp(gone)
     } catch (error) {
-      channel.stderr.write(`Berth: ${toWireError(error).message}\r\n`)
+      channel.stderr.write(`Berth: ${cleanLine(toWireError(error).message)}\r\n`)
       finish(channel, 1)
       return
     }
