@@ -20,7 +20,8 @@ const RESTART = `if ${SYSTEMD}; then
   systemctl try-restart ${services} || echo "A unit did not restart: see systemctl --failed." >&2
 fi`
 
-const STOP = `if ${SYSTEMD}; then systemctl --no-warn disable --now ${services} || true; fi`
+/** Without `--no-warn`, which Debian 12, Ubuntu 22.04 and RHEL 9 do not have: they would stop nothing. */
+const STOP = `if ${SYSTEMD}; then systemctl disable --now ${services} || true; fi`
 
 const RELOAD = `if ${SYSTEMD}; then systemctl daemon-reload; fi`
 
