@@ -1,13 +1,17 @@
+import { exec } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MANIFEST } from '../../build/packages/manifest.ts'
+import { SERVER_PRODUCT } from '../../build/packages/targets/server.ts'
+import { freePort } from '../fixtures/free-port.ts'
 import { blocksOf, commandsIn } from '../fixtures/page-blocks.ts'
 import { type FreshRoot, openSystemdRoot } from './fresh-root.ts'
 import { asNextServer, deb, madePackage, NEXT_VERSION } from './packager.ts'
 import { SERVER } from './server-life.ts'
-import { SERVER_PRODUCT } from '../../build/packages/targets/server.ts'
 
 /**
  * The lines of docs/admin/installing.md and docs/admin/agents.md for packages, typed as they stand there in a Debian 12 with a real systemd.
@@ -126,4 +130,39 @@ test('the .deb, its service and its sign-in link; a host joins by hand; an upgra
   const [, purge = ''] = /`(apt purge)`/.exec(sectionOf(INSTALLING, 'Removing')) ?? []
   expect(await shell(`${purge} ${SERVER}`)).toContain("Berth's data stays in /var/lib/berth")
   expect(await shell('ls -d /etc/berth /var/lib/berth 2>/dev/null || true')).toBe('/var/lib/berth\n')
+})
+
+test('the container: load, run, and the sign-in link in its log', async () => {
+  const { install, remove } = rowOf('berth-server-VERSION-x64.docker.tar')
+  const [start = '', log = ''] = commandsOf(INSTALLING, 'As a container')
+  const name = `berth-test-guide-${randomUUID().slice(0, 8)}`
+  const port = String(await freePort())
+  /** A command of the guide with a name, a volume and a port of this test, and what the guide says of another port. */
+  const here = (command: string) =>
+    command
+      .replace('--name berth ', `--name ${name} `)
+      .replace('-v berth:', `-v ${name}:`)
+      .replace(/(docker (?:logs|rm)) ?(?:berth)?$/, `$1 ${name}`)
+      .replace('127.0.0.1:8400:', `127.0.0.1:${port}:`)
+      .replace(' -v ', ` -e BERTH_ALLOWED_HOSTS=localhost:${port} -v `)
+      .replace('VERSION', MANIFEST.version)
+      .replace('….', '*.')
+  const type = async (command: string) => {
+    const { stdout, stderr } = await promisify(exec)(here(command), {
+      cwd: dirname(madePackage(SERVER, 'docker.tar')),
+    })
+    return stdout + stderr
+  }
+  try {
+    expect(await type(install)).toContain(`berth/server:${MANIFEST.version}`)
+    await type(start)
+    await expect.poll(async () => signInLink(await type(log)), WAIT).toContain('/#/sign-in?ticket=')
+    expect((await fetch(`http://localhost:${port}/healthz`)).status).toBe(200)
+  } finally {
+    await type(`docker stop ${name}`)
+    const [first = '', second = ''] = remove.split('`, `')
+    await type(first)
+    await type(`docker volume rm ${name}`)
+    await type(`${second} berth/server:VERSION`)
+  }
 })
