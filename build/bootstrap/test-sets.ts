@@ -51,8 +51,8 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'kill managers with the timings of production, or in rare moments; managers.test.ts has short kills',
   },
   {
-    files: 'test/integration/cluster/two-head-nodes.test.ts',
-    why: 'follows a page of the guide with two whole servers; managers.test.ts has two managers, restore-drill.test.ts one server',
+    files: 'test/integration/cluster/{growing,two-head-nodes}.test.ts',
+    why: 'follow pages of the guide with whole servers, one with a real Slurm; managers.test.ts has two managers, stand-in.test.ts Slurm',
   },
   {
     files: 'test/integration/agents/agents-return.test.ts',
