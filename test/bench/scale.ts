@@ -142,16 +142,20 @@ async function inviteSome(api: ApiClient, count: number): Promise<string[]> {
 
 /** Waits until all agents are connected to each manager, and their reports are taken up. */
 export async function untilBack(servers: readonly Server[], count = AGENTS): Promise<void> {
+  async function hasAll({ api, process }: Server): Promise<boolean> {
+    const { items } = await api.listManagers()
+    const { agents, capacity } = await api.getResources()
+    const ready = Number(capacity.cpu ?? 0) / 64
+    const own = items.find(({ url }) => url === process.url)?.agents
+    return own === count && agents.connected === count && ready === count
+  }
+  // A manager to which all agents come back at once may have too much to do to answer.
+  const unlessRefused = (error: unknown) => {
+    if (!isAppError(error) || error.code !== 'unavailable') throw error
+    return false
+  }
   for (;;) {
-    const found = await Promise.all(
-      servers.map(async ({ api, process }) => {
-        const { items } = await api.listManagers()
-        const { agents, capacity } = await api.getResources()
-        const ready = Number(capacity.cpu ?? 0) / 64
-        const own = items.find(({ url }) => url === process.url)?.agents
-        return own === count && agents.connected === count && ready === count
-      }),
-    )
+    const found = await Promise.all(servers.map(server => hasAll(server).catch(unlessRefused)))
     if (found.every(Boolean)) return
     await wait(250)
   }
