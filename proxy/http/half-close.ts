@@ -40,7 +40,7 @@ export function answerHalfClosed(server: Server): void {
 /** The latest request of a connection. */
 interface Latest {
   readonly response: ServerResponse
-  /** Its client may end its direction and still wait for the answer. */
+  /** The client of this request may end its direction and still wait for the answer. */
   mayEnd: boolean
 }
 

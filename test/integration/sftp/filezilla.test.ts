@@ -65,7 +65,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
       interval: 500,
     })
   const question = await windowOf('Unknown host key')
-  // Its button takes no key before the dialog has been drawn.
+  // The button of the question takes no key before the dialog has been drawn.
   await vi.waitFor(
     async () => {
       const isOpen = await xdotool('windowactivate', '--sync', question, 'key', 'Return').then(
