@@ -37,7 +37,7 @@ export async function defaultServerIfKnown(sshDirectory: string, label: string):
 const isAbsent = (file: string) =>
   readFile(file).then(
     () => false,
-    ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR',
+    (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''),
   )
 
 /** Gives the short aliases to another server, from the next connection on. */
