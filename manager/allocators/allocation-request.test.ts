@@ -30,7 +30,12 @@ test('nodes whose host has no network with others are excluded for a session ove
   const apart: PendingSession = { ...SESSION, clusterMode: 'multi-host' }
   const agents = ['g1', 'g2', 'g3'].map(name => ({ id: newId(AgentId), name, devices: [] }) as unknown as AgentRow)
   const nodes = ['g1', 'g2', 'g3', 'g4'].map(name => ({ name, gpuTypes: [] }))
-  const now = { agents, isReady: () => true, isNetworked: (id: AgentId) => id !== agents[1]?.id, lacks: () => false }
+  const now = {
+    agents,
+    isReady: () => true,
+    isNetworked: (id: AgentId) => id !== agents[1]?.id,
+    unable: new Set<AgentId>(),
+  }
   expect([namesNodes(SESSION, now), namesNodes(apart, now)]).toEqual([false, true])
   expect(wantedNodes(apart, nodes, now)).toEqual({ exclude: ['g2', 'g4'], gpuType: undefined })
 })
@@ -46,7 +51,7 @@ test('nodes on which a session has failed are requested again where too few othe
       agents,
       isReady: id => id !== g2 || now.isReady !== false,
       isNetworked: id => id !== g2 || now.isNetworked !== false,
-      lacks: () => false,
+      unable: new Set(),
     })
   const apart = { clusterMode: 'multi-host' } as const
   expect(excluded(apart)).toMatchObject({ exclude: ['g1'] })
@@ -65,7 +70,7 @@ test('nodes whose host lacks what a session needs are excluded, and Slurm is not
       agents,
       isReady: () => true,
       isNetworked: () => true,
-      lacks: (id: AgentId) => agents.some(agent => agent.id === id && lacking.includes(agent.name)),
+      unable: new Set(agents.filter(({ name }) => lacking.includes(name)).map(({ id }) => id)),
     }
     return namesNodes(session, now) ? wantedNodes(session, nodes, now) : 'any node'
   }

@@ -11,20 +11,23 @@ interface AgentsNow {
   readonly agents: readonly AgentRow[]
   readonly isReady: (id: AgentId) => boolean
   readonly isNetworked: (id: AgentId) => boolean
-  /** Whether the host of an agent lacks what the session needs and Slurm does not know: its image, a storage. */
-  readonly lacks: (id: AgentId) => boolean
+  /** Agents whose hosts lack what the session needs and Slurm does not know: its image, a storage. */
+  readonly unable: ReadonlySet<AgentId>
 }
 
 /** The nodes that a request names. */
 export type WantedNodes = Pick<AllocationRequest, 'node' | 'exclude' | 'gpuType'>
 
 /** Whether the session may not run on every node, so that its request names nodes. */
-export const namesNodes = (session: PendingSession, { agents, lacks }: Pick<AgentsNow, 'agents' | 'lacks'>): boolean =>
+export const namesNodes = (
+  session: PendingSession,
+  { agents, unable }: Pick<AgentsNow, 'agents' | 'unable'>,
+): boolean =>
   session.onlyOn !== undefined ||
   session.failedAgents.length > 0 ||
   session.gpu !== undefined ||
   mayCross(session) ||
-  agents.some(({ id }) => lacks(id))
+  agents.some(({ id }) => unable.has(id))
 
 /**
  * The node on which the session has to run, or those that it has to avoid. Slurm refuses names that it does not know. Pure.
@@ -33,29 +36,33 @@ export const namesNodes = (session: PendingSession, { agents, lacks }: Pick<Agen
  * @param agents of the session's resource group
  * @param isReady whether work may be sent to an agent now
  * @param isNetworked whether an agent takes part in sessions over several hosts
- * @param lacks whether the host of an agent cannot run the session, so that a grant there would be of no use
+ * @param unable agents whose hosts cannot run the session, so that a grant there would be of no use
  */
 export function wantedNodes(
   session: PendingSession,
   nodes: readonly EngineNode[],
-  { agents, isReady, isNetworked, lacks }: AgentsNow,
+  { agents, isReady, isNetworked, unable }: AgentsNow,
 ): WantedNodes | { readonly refused: Because } {
   const { onlyOn, failedAgents, gpu, clusterSize = 1 } = session
   const names = nodes.map(({ name }) => name)
   const chosen = gpu ? gpuRequest(session, nodes, agents) : { exclude: [] }
   if (!chosen) return { refused: because('slurm_gpus_nowhere', { gpu: choiceText(gpu ?? {}) }) }
   const isApart = mayCross(session)
-  const able = agents.filter(({ id }) => !lacks(id) && (onlyOn === undefined || id === onlyOn))
+  const lacking = agents.filter(({ id }) => unable.has(id))
+  const able = agents.filter(({ id }) => !unable.has(id) && (onlyOn === undefined || id === onlyOn))
   const needed = isApart ? clusterSize : 1
-  if (able.length < needed && agents.some(({ id }) => lacks(id)))
+  if (able.length < needed && lacking.length > 0)
     return { refused: because('slurm_hosts_unable', { needed, count: able.length }) }
   const nameOfNode = (agent: AgentRow | undefined) => agent && (nodeOf(agent, names) ?? agent.name)
   const { gpuType } = chosen
   if (onlyOn !== undefined) return { node: nameOfNode(agents.find(({ id }) => id === onlyOn)), gpuType }
   const nodesOf = (some: readonly AgentRow[]) => some.flatMap(agent => nodeOf(agent, names) ?? [])
   const networked = nodesOf(agents.filter(({ id }) => isNetworked(id)))
-  const unable = nodesOf(agents.filter(({ id }) => lacks(id)))
-  const unfit = [...chosen.exclude, ...unable, ...(isApart ? names.filter(name => !networked.includes(name)) : [])]
+  const unfit = [
+    ...chosen.exclude,
+    ...nodesOf(lacking),
+    ...(isApart ? names.filter(name => !networked.includes(name)) : []),
+  ]
   const fresh = nodesOf(agents.filter(({ id }) => !failedAgents.includes(id) && isReady(id)))
   const left = fresh.filter(name => !unfit.includes(name)).length
   // Where too few others are left, a node on which the session has failed will do again.

@@ -86,7 +86,7 @@ export function createCarryOut(deps: CarryOutDeps): (act: Act, looked: Looked) =
       agents,
       isReady: (agentId: AgentId) => presence.isReady(agentId),
       isNetworked: (agentId: AgentId) => of.networked.has(agentId),
-      lacks: (agentId: AgentId) => of.lacks(session, agentId),
+      unable: of.unableFor(session),
     }
     const nodes = namesNodes(session, now) ? wantedNodes(session, await looked.nodes(), now) : {}
     if ('refused' in nodes) {

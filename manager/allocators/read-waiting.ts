@@ -40,8 +40,8 @@ export interface WaitingSessions {
   readonly userOf: (session: PendingSession) => string | null
   /** Whether the session may run on this agent, whatever is free there: rules that Slurm does not know. */
   readonly isAble: (session: PendingSession, agentId: AgentId) => boolean
-  /** Whether a connected agent lacks what the session needs and Slurm does not know. What one lacks that is away is not known. */
-  readonly lacks: (session: PendingSession, agentId: AgentId) => boolean
+  /** Connected agents that lack what the session needs and Slurm does not know. What one lacks that is away is not known. */
+  readonly unableFor: (session: PendingSession) => ReadonlySet<AgentId>
 }
 
 export interface ReadWaitingDeps {
@@ -103,10 +103,8 @@ export async function readWaiting(
       if (!agent || (session.onlyOn !== undefined && session.onlyOn !== agentId)) return false
       return canTake(agent, group.options) && canRun(agent, session)
     },
-    lacks(session, agentId) {
-      const agent = snapshot.agents.find(({ id }) => id === agentId)
-      return agent?.connected === true && !canRun(agent, session)
-    },
+    unableFor: session =>
+      new Set(snapshot.agents.filter(agent => agent.connected && !canRun(agent, session)).map(({ id }) => id)),
   }
 }
 

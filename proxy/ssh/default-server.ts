@@ -1,6 +1,6 @@
-import { readFile, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { decideOnce, writeFileAtomically } from '../files.ts'
+import { decideOnce, readIfThere, writeFileAtomically } from '../files.ts'
 import { isLabel } from './aliases.ts'
 
 /**
@@ -35,9 +35,10 @@ export async function defaultServerIfKnown(sshDirectory: string, label: string):
 }
 
 const isAbsent = (file: string) =>
-  readFile(file).then(
-    () => false,
-    (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''),
+  readIfThere(file).then(
+    text => text === undefined,
+    // A part of its path is a file.
+    (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ENOTDIR',
   )
 
 /** Gives the short aliases to another server, from the next connection on. */

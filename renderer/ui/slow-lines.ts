@@ -29,8 +29,8 @@ export function cutSlowLines(text: string): CutText {
   return { text: isCut ? cut.join('\n') : text, isCut }
 }
 
-/** Cuts a text that is shown in one line, whatever line breaks it has. @param end of a cut text */
-export const cutSlowText = (text: string, end = ` … ${t('cutHere')}`): string =>
+/** Cuts a text that is shown in one line, whatever line breaks it has. @param end of a cut text; left out: words that say so */
+export const cutSlowText = (text: string, end?: string): string =>
   text.length > MOST_SLOW ? createLine(end).add(text) : text
 
 /** Elements that begin a line of their own. */
@@ -64,7 +64,7 @@ export function cutSlowBlocks(root: Element): void {
 }
 
 /** A line whose text comes in parts: each is cut where the line has too much. */
-function createLine(end = ` … ${t('cutHere')}`): { add(part: string): string } {
+function createLine(end?: string): { add(part: string): string } {
   let slow = 0
   let isCut = false
   return {
@@ -72,7 +72,7 @@ function createLine(end = ` … ${t('cutHere')}`): { add(part: string): string }
       let at = 0
       for (const character of part) {
         if (SLOW.test(character) && ++slow > MOST_SLOW) {
-          const shown = `${part.slice(0, at)}${isCut ? '…' : end}`
+          const shown = `${part.slice(0, at)}${isCut ? '…' : (end ?? ` … ${t('cutHere')}`)}`
           isCut = true
           return shown
         }
