@@ -1,4 +1,4 @@
-import { type Browser } from 'playwright-core'
+import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { spendData } from '../fixtures/browser.ts'
 import { type World } from './console-double-world.ts'
@@ -11,6 +11,21 @@ beforeAll(async () => {
   browser = await startBrowser()
 })
 afterAll(() => browser.close())
+
+/**
+ * Takes the network from a page. The browser tells the page so, and refuses its requests, in no fixed order: without the route, a stream that the
+ * page opens in between would stay.
+ *
+ * @returns gives it back
+ */
+async function goOffline(page: Page): Promise<() => Promise<void>> {
+  await page.route('**/api/v1/events*', route => route.abort('internetdisconnected'))
+  await page.context().setOffline(true)
+  return async () => {
+    await page.unroute('**/api/v1/events*')
+    await page.context().setOffline(false)
+  }
+}
 
 const open = (path: string, change: Partial<World> = {}) => openConsole(browser, path, change)
 
@@ -82,10 +97,10 @@ describe('the page', () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
     // The stream stays open, as when a cable is pulled.
-    await it.page.context().setOffline(true)
+    const goOnline = await goOffline(it.page)
     await it.page.getByText('No connection to the server of this page.').waitFor()
     expect(await rowNames(it.page)).toContain('notebook')
-    await it.page.context().setOffline(false)
+    await goOnline()
     await it.page.getByText('No connection to the server of this page.').waitFor({ state: 'detached' })
   })
 })
@@ -106,13 +121,13 @@ test('a page that was wanted while the server was away opens once it is back', a
   const { page } = it
   await page.route('**/StatisticsPage*.js', route => route.abort())
   await page.getByText('notebook').waitFor()
-  await page.context().setOffline(true)
+  const goOnline = await goOffline(page)
   const failed = page.waitForEvent('requestfailed', request => request.url().includes('StatisticsPage'))
   await page.evaluate(() => (location.hash = '#/statistics'))
   await failed
   await page.getByText('No connection to the server of this page.').waitFor()
   await page.unroute('**/StatisticsPage*.js')
-  await page.context().setOffline(false)
+  await goOnline()
   await page.getByRole('heading', { name: 'Statistics' }).waitFor()
 })
 

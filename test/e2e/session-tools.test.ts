@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { type Browser, type Page, type WebSocketRoute } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type SessionEvent } from '#manager/contract'
 import { type SshKit, type Tunnel } from '#proxy/contract'
 import { startConsoleDouble } from './console-double.ts'
@@ -315,7 +315,10 @@ test('a link with a text of its own opens after a question with its address', as
   )
   const rows = page.locator('.xterm-rows')
   const clickOn = async (text: string) => {
-    const { x, y } = (await rows.getByText(text).boundingBox()) ?? expect.unreachable(text)
+    // xterm.js makes the elements of a row anew when it draws the row.
+    const { x, y } = await vi.waitFor(
+      async () => (await rows.getByText(text).boundingBox()) ?? expect.unreachable(text),
+    )
     await page.mouse.move(x + 20, y + 6)
     await page.mouse.click(x + 24, y + 6)
   }

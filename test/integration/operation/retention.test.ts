@@ -103,6 +103,9 @@ test('sessions that ended long ago are deleted with all their rows, as set; thos
   const [old, young, needed, lost] = [await add(), await add(), await add(), await add()]
   await sql`update sessions set ended_at = now() - interval '31 days' where id <> ${young.id}`.execute(store.db)
   await sql`update sessions set ended_at = now() - interval '29 days' where id = ${young.id}`.execute(store.db)
+  // The needed session has succeeded: the scheduler would cancel who waits for one that failed.
+  await sql`update sessions set reason = '{"code": "exited", "message": ""}' where id = ${needed.id}`.execute(store.db)
+  await sql`update kernels set exit_code = 0 where id = ${needed.kernel}`.execute(store.db)
   const waiting = await add({ status: 'PENDING', dependsOn: [needed.id] })
   const agent = newId(AgentId)
   await sql`insert into agents (id, name, public_key, resource_group, status, capacity, devices)
