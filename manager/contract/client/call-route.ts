@@ -1,3 +1,4 @@
+import { isTooDeep } from '#base/deep-json'
 import { defined } from '#base/defined'
 import { type Because, type CauseKey } from '../causes/causes.ts'
 import { AppError, fromProblem, isAppError, isProblem } from '../errors.ts'
@@ -135,6 +136,7 @@ const byKey = (cause: CauseKey, why: string, values?: Record<string, string | nu
 
 /** Parses JSON; undefined for other text: a captive portal, or another program at the address, answers with a page. */
 function parseAnswer(text: string): { value: unknown } | undefined {
+  if (isTooDeep(text)) return undefined
   try {
     return { value: JSON.parse(text) as unknown }
   } catch {

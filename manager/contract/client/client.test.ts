@@ -13,6 +13,7 @@ test.each([
 test.each([
   ['a page of a captive portal', 200, 'text/html', '<!doctype html>'],
   ['nothing where an answer is expected', 200, 'application/json', ''],
+  ['levels that would take gigabytes', 200, 'application/json', `${'['.repeat(1024 * 1024)}${']'.repeat(1024 * 1024)}`],
   ['a problem document that was cut off', 502, 'application/problem+json', '{"type":'],
 ])('%s is a coded error', async (_, status, type, text) => {
   const api = createClient({
