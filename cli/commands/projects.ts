@@ -1,6 +1,12 @@
 import { type Command } from 'commander'
 import { type Complete, defined } from '#base/defined'
-import { type Group, type GroupChange } from '#manager/contract'
+import {
+  type Group,
+  type GroupChange,
+  perProjectLimit,
+  PROJECT_LIMIT_NAMES,
+  type ProjectLimit,
+} from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
@@ -20,16 +26,49 @@ import {
 import { type RemoveFlags, removedText } from './removed.ts'
 import { bytes, limitsText } from './text.ts'
 
-interface ProjectFlags extends SlotFlags {
+interface NumberFlags {
+  folderSize?: OrUnlimited<number>
+  folderFiles?: OrUnlimited<number>
+}
+
+interface ProjectFlags extends SlotFlags, NumberFlags {
   gpuLimit?: GpuLimitFlag[]
   domain?: string
   name?: string
   description?: string
-  folderSize?: OrUnlimited<number>
-  folderFiles?: OrUnlimited<number>
   mine?: boolean
   search?: string
   json?: boolean
+}
+
+interface NumberOption {
+  readonly flag: keyof NumberFlags
+  readonly option: string
+  readonly about: string
+  readonly parse: (text: string) => OrUnlimited<number>
+  /** Column of the table. */
+  readonly heading: string
+  readonly text: (limit: number) => string
+}
+
+/** Options and columns of the limits that are one number. */
+const NUMBER_OPTIONS: Readonly<Record<ProjectLimit, NumberOption>> = {
+  maxFolderBytes: {
+    flag: 'folderSize',
+    option: '--folder-size <size>',
+    about: 'of all folders of the project together, e.g. 500g',
+    parse: parseSizeLimit,
+    heading: 'FOLDERS UP TO',
+    text: bytes,
+  },
+  maxFolderFiles: {
+    flag: 'folderFiles',
+    option: '--folder-files <n>',
+    about: 'files, directories and links in all folders of the project together',
+    parse: parseFileLimit,
+    heading: 'FILES',
+    text: String,
+  },
 }
 
 /** `berth admin project …`, for superadmins and the admins of a domain. */
@@ -126,30 +165,24 @@ function addMemberCommands(project: Command): void {
 }
 
 function withSettings(command: Command): Command {
-  return withGpuLimitOption(withSlots(command, true))
-    .option('--description <text>', 'what the project is for')
-    .option(
-      '--folder-size <size>',
-      `of all folders of the project together, e.g. 500g, or ${UNLIMITED}`,
-      parseSizeLimit,
-    )
-    .option(
-      '--folder-files <n>',
-      `files, directories and links in all folders of the project together, or ${UNLIMITED}`,
-      parseFileLimit,
-    )
-    .option('--json', 'print JSON')
+  withGpuLimitOption(withSlots(command, true)).option('--description <text>', 'what the project is for')
+  for (const { option, about, parse } of Object.values(NUMBER_OPTIONS)) {
+    command.option(option, `${about}, or ${UNLIMITED}`, parse)
+  }
+  return command.option('--json', 'print JSON')
 }
 
 function changeOf(
-  { name, description, folderSize, folderFiles, gpuLimit, ...flags }: ProjectFlags,
+  { name, description, gpuLimit, ...flags }: ProjectFlags,
   { limits: before, gpuLimits }: Pick<Group, 'limits' | 'gpuLimits'> = { limits: {}, gpuLimits: [] },
 ): GroupChange {
   const change: Complete<GroupChange> = {
     name,
     description,
-    maxFolderBytes: folderSize && limitOf(folderSize),
-    maxFolderFiles: folderFiles && limitOf(folderFiles),
+    ...perProjectLimit(limit => {
+      const value = flags[NUMBER_OPTIONS[limit].flag]
+      return value && limitOf(value)
+    }),
     limits: namesSlots(flags) ? slotsOf(flags, before) : undefined,
     gpuLimits: gpuLimit && withGpuLimits(gpuLimits, gpuLimit),
     // `activate` and `deactivate` set it.
@@ -160,19 +193,30 @@ function changeOf(
 
 const projectTable = (items: readonly Group[]) =>
   table(
-    ['DOMAIN', 'NAME', 'ACTIVE', 'MEMBERS', 'LIMITS', 'FOLDERS UP TO', 'FILES', 'DESCRIPTION', 'ID'],
+    [
+      'DOMAIN',
+      'NAME',
+      'ACTIVE',
+      'MEMBERS',
+      'LIMITS',
+      ...PROJECT_LIMIT_NAMES.map(limit => NUMBER_OPTIONS[limit].heading),
+      'DESCRIPTION',
+      'ID',
+    ],
     items.map(one => [
       one.domain,
       one.name,
       one.active ? 'yes' : 'no',
       String(one.members),
       limitsOf(one),
-      one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
-      one.maxFolderFiles === null ? '∞' : String(one.maxFolderFiles),
+      ...PROJECT_LIMIT_NAMES.map(limit => numberText(limit, one[limit])),
       one.description,
       one.id,
     ]),
   )
+
+const numberText = (limit: ProjectLimit, value: number | null) =>
+  value === null ? '∞' : NUMBER_OPTIONS[limit].text(value)
 
 /** Limits on amounts and on models: `16 CPU, H100=2`. */
 function limitsOf({ limits, gpuLimits }: Group): string {

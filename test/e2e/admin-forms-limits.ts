@@ -1,3 +1,4 @@
+import { UNLIMITED_PROJECT } from '#manager/contract'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { check, choose, flip, type FormRow, type, unfold } from './admin-forms.ts'
 import { GIB } from './admin-world-agents.ts'
@@ -232,6 +233,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       description: 'Arms',
       limits: {},
       gpuLimits: [],
+      ...UNLIMITED_PROJECT,
       maxFolderBytes: 2 ** 41,
       maxFolderFiles: 500_000,
       domain: CHEMISTRY,
@@ -257,6 +259,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       description: VISION?.description,
       limits: VISION?.limits,
       gpuLimits: [{ model: 'A100', gpus: '0.25' }],
+      ...UNLIMITED_PROJECT,
       maxFolderBytes: 1.5 * 2 ** 30,
       maxFolderFiles: 250_000,
     },

@@ -1,5 +1,6 @@
 import {
   DirectorySettings,
+  UNLIMITED_PROJECT,
   type AccessMatrix,
   type AgentCleanUp,
   type AuditEntry,
@@ -99,8 +100,8 @@ const GROUPS: Group[] = ['default', 'vision', 'speech'].map((name, index) => ({
   description: index === 1 ? 'Object detection and tracking' : '',
   limits: index === 1 ? { cpu: '24', 'cuda.device': '6' } : {},
   gpuLimits: index === 1 ? [{ model: 'A100', gpus: '4' }] : [],
-  maxFolderBytes: index === 1 ? 1.5 * 2 ** 30 : null,
-  maxFolderFiles: index === 1 ? 250_000 : null,
+  ...UNLIMITED_PROJECT,
+  ...(index === 1 ? { maxFolderBytes: 1.5 * 2 ** 30, maxFolderFiles: 250_000 } : {}),
   active: index !== 2,
   members: 3 + index * 14,
   ...at,

@@ -4,6 +4,7 @@ import { GroupId } from '../ids.ts'
 import { BoundNames, DefaultNames } from '../apps/network-access.ts'
 import { PlainLines, TextOf, TextUpTo } from '../plain-text.ts'
 import { WireSlots } from '../agents/resource-slots.ts'
+import { perProjectLimit, PROJECT_LIMITS, projectLimitSettings } from './project-limits.ts'
 import { isLikeId } from '#base/shapes'
 import { sortBy } from '../sort.ts'
 
@@ -28,28 +29,10 @@ const shared = {
   gpuLimits: GpuLimits.describe('Limits on the GPUs of single models, each for all sessions together.'),
 }
 
-const maxFolderBytes = z
-  .int()
-  .min(1)
-  .nullable()
-  .describe('Size on disk of all folders of the project, those in the trash included; null = unlimited.')
-
-const maxFolderFiles = z
-  .int()
-  .min(1)
-  .nullable()
-  .describe(
-    'Number of files in all folders of the project, those in the trash included; directories and links count. Null = unlimited.',
-  )
-
-/**
- * Settings of a project. A limit that is added here becomes a compile error in `LIMITED_BY` and `GroupSpec`, and then in the code that reads
- * and stores projects.
- */
+/** Settings of a project. A limit that is one number is added to `PROJECT_LIMITS`. */
 const groupSettings = {
   ...shared,
-  maxFolderBytes,
-  maxFolderFiles,
+  ...projectLimitSettings,
   active: z.boolean().describe('False: no new sessions in the project.'),
 }
 
@@ -133,8 +116,7 @@ export const GroupSpec = z
       description: groupSettings.description.default(''),
       limits: groupSettings.limits.default({}),
       gpuLimits: groupSettings.gpuLimits.default([]),
-      maxFolderBytes: groupSettings.maxFolderBytes.default(null),
-      maxFolderFiles: groupSettings.maxFolderFiles.default(null),
+      ...perProjectLimit(name => projectLimitSettings[name].default(null)),
       active: groupSettings.active.default(true),
     } satisfies Record<keyof typeof groupSettings, z.ZodType>),
   })
@@ -154,8 +136,7 @@ export const LIMITED_BY: Readonly<Record<keyof GroupChange, 'folders' | 'session
   description: null,
   limits: 'sessions',
   gpuLimits: 'sessions',
-  maxFolderBytes: 'folders',
-  maxFolderFiles: 'folders',
+  ...perProjectLimit(name => PROJECT_LIMITS[name].limits),
   active: 'sessions',
 }
 

@@ -14,6 +14,10 @@ import {
   type GroupId,
   type GroupOrder,
   type GroupRef,
+  perProjectLimit,
+  PROJECT_LIMIT_NAMES,
+  PROJECT_LIMITS,
+  type ProjectLimitColumn,
   type ResourceSlots,
   type StoredGpuLimit,
   type UserId,
@@ -184,13 +188,13 @@ export async function updateGroup(
 }
 
 /** A column of `SettingColumns` that is missing here is a compile error. */
-function columnsOf({ description, limits, gpuLimits, maxFolderBytes, maxFolderFiles, active }: GroupSettings) {
+function columnsOf({ description, limits, gpuLimits, active, ...numbers }: GroupSettings) {
+  const limitColumns = PROJECT_LIMIT_NAMES.map(name => [PROJECT_LIMITS[name].column, numbers[name]] as const)
   const columns: Complete<SettingColumns> = {
+    ...(Object.fromEntries(limitColumns) as Record<ProjectLimitColumn, number | null | undefined>),
     description,
     limits: limits && JSON.stringify(limits),
     gpu_limits: gpuLimits && JSON.stringify(gpuLimits),
-    max_folder_bytes: maxFolderBytes,
-    max_folder_files: maxFolderFiles,
     active,
   }
   return defined(columns)
@@ -199,9 +203,8 @@ function columnsOf({ description, limits, gpuLimits, maxFolderBytes, maxFolderFi
 /** Settings that are answered as they are stored: all except those of slots and models. */
 export function settingsOf(row: GroupRow): Omit<Pick<Group, keyof GroupSettings>, 'limits' | 'gpuLimits'> {
   return {
+    ...perProjectLimit(name => row[PROJECT_LIMITS[name].column]),
     description: row.description,
-    maxFolderBytes: row.max_folder_bytes,
-    maxFolderFiles: row.max_folder_files,
     active: row.active,
   }
 }

@@ -1,4 +1,10 @@
-import { type GroupId, type ResourceSlots, type StoredGpuLimit, type UserId } from '#manager/contract'
+import {
+  type GroupId,
+  type ProjectLimitColumn,
+  type ResourceSlots,
+  type StoredGpuLimit,
+  type UserId,
+} from '#manager/contract'
 import { type Default, type DefaultJson, type MaybeJson, type MaybeTime, type Time } from './columns.ts'
 
 export interface DomainsTable {
@@ -18,8 +24,8 @@ export interface DomainsTable {
   version: Default<number>
 }
 
-/** Groups are shown to users as *Project*. */
-export interface GroupsTable {
+/** Groups are shown to users as *Project*. The columns of `PROJECT_LIMITS` are limits; null = unlimited. */
+export interface GroupsTable extends Record<ProjectLimitColumn, Default<number | null>> {
   id: GroupId
   domain: string
   name: string
@@ -28,10 +34,6 @@ export interface GroupsTable {
   /** Limit for all sessions of the group together, as for domains. */
   limits: DefaultJson<ResourceSlots>
   gpu_limits: DefaultJson<readonly StoredGpuLimit[]>
-  /** Limit for all folders of the group together, in bytes; null = unlimited. */
-  max_folder_bytes: Default<number | null>
-  /** Limit for the files in all folders of the group together; null = unlimited. */
-  max_folder_files: Default<number | null>
   created_at: Time
   version: Default<number>
 }
