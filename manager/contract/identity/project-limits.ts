@@ -3,8 +3,8 @@ import { z } from 'zod'
 interface Meaning {
   /** Column of `groups`. */
   readonly column: string
-  /** Objects that it limits: a change concerns those that exist already. */
-  readonly limits: 'folders' | 'sessions'
+  /** Objects that exist already and that a change concerns; null: none, only new ones are counted. */
+  readonly limits: 'folders' | 'sessions' | null
   /** What is counted: bytes are entered as GiB. */
   readonly unit: 'bytes' | 'count'
   /** The smallest limit. */
@@ -12,7 +12,10 @@ interface Meaning {
   readonly text: string
 }
 
-/** Limits of a project that are one number; null is unlimited. It is the only list of them: the settings of the contract, the columns of a row and the form of the page are made from it. */
+/**
+ * Limits of a project that are one number; null is unlimited. It is the only list of them: the settings of the contract, the columns of a row
+ * and the form of the page are made from it.
+ */
 export const PROJECT_LIMITS = {
   maxFolderBytes: {
     column: 'max_folder_bytes',
