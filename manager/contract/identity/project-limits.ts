@@ -5,7 +5,7 @@ interface Meaning {
   readonly column: string
   /** Objects that exist already and that a change concerns; null: none, only new ones are counted. */
   readonly limits: 'folders' | 'sessions' | null
-  /** What is counted: bytes are entered as GiB. */
+  /** Unit of the limit; the form of the page takes bytes as GiB. */
   readonly unit: 'bytes' | 'count'
   /** The smallest limit. */
   readonly least: 0 | 1
