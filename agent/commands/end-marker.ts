@@ -14,7 +14,7 @@ const NOTHING = Buffer.alloc(0)
  * Finds the marker and one line that our wrapper writes behind the output of a command, and takes them out. The bytes of the command are
  * passed on as they come; only what may be the beginning of the marker is held back.
  *
- * @param marker its first byte is nowhere else in it
+ * @param marker a text whose first byte does not occur in it again
  */
 export function createMarkedStream(marker: Buffer): MarkedStream {
   let held = NOTHING

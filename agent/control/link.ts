@@ -29,7 +29,7 @@ interface Pulse {
 }
 
 const HANDSHAKE_MS = 10_000
-/** A manager that is only slow must not lose its agents: a thousand that come back cost it far more than what it is behind with. */
+/** A slow manager must not lose its agents: a thousand that connect again would cost it more than the work that waits. */
 const PULSE: Pulse = { everyMs: 5_000, silentMs: AGENT_LOST_MS }
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20
 const KNOWN_TYPES = new Set<string>(FromManager.options.map(({ shape }) => shape.type.value))

@@ -27,7 +27,7 @@ socket.bind(0, '127.0.0.1', () => process.send('sent', socket, () => process.std
  */
 export async function hasMoreInFlight(limit: number, user: SessionUser): Promise<boolean> {
   await using program = await open(process.execPath)
-  // A limit above the agent's own cannot be set: then that one is compared.
+  // A limit above the agent's own cannot be set. The agent's own is then the one that is compared.
   const child = spawn('/bin/sh', ['-c', `ulimit -n ${limit} || :; exec /proc/self/fd/4 -e "$0"`, SEND], {
     stdio: ['ignore', 'pipe', 'ignore', 'ipc', program.fd],
     cwd: '/',

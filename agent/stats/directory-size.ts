@@ -18,7 +18,7 @@ export async function directorySize(
       bytes += blocks
     }
   } catch {
-    return null // e.g. too many levels of folders
+    return null // The tree cannot be read, e.g. because of too many levels of folders.
   }
   return bytes * 512
 }

@@ -20,7 +20,7 @@ export async function probeHealth(command: string | undefined, seconds: string |
   if (!words.success) return undefined
   const [program, ...args] = words.data
   const timeoutS = Number(seconds ?? USUAL_S) || USUAL_S
-  // As the agent runs it.
+  // The agent runs it in the same way.
   const { PATH, HOME = '/' } = process.env
   const options = { cwd: '/', env: { PATH, HOME, LANG: 'C.UTF-8' }, maxBuffer: MOST_OUTPUT }
   const late = () => Object.assign(new Error('no result'), { killed: true })

@@ -114,7 +114,7 @@ export class FreeCapacity {
     return this.#isOpen(useHeld) || this.#hold === undefined ? this.#free[slot] : this.#notHeld(slot, this.#hold)
   }
 
-  /** The same, of devices only those that meet the need. */
+  /** Like `free`, but counts only devices that meet the need. */
   freeFor(slot: SlotName, need: GpuNeed | undefined, useHeld = false): number {
     const free = this.free(slot, useHeld)
     if (need === undefined || !isDeviceSlot(slot) || free === 0) return free
@@ -352,7 +352,7 @@ function usable(slot: DeviceSlot, devices: readonly FreeDevice[]): number {
 /** Whether a request that needs such devices may get this one. */
 const isUsable = ({ kind, kindKey }: FreeDevice, need: GpuNeed | undefined): boolean => mayGive(need, kind, kindKey)
 
-/** Number of free whole devices of each kind. With a single kind, the free amount says it. */
+/** Number of free whole devices of each kind. For a single kind only its key, because the free amount gives the number. */
 function wholesLeft(devices: readonly FreeDevice[]): string {
   const [first] = devices
   if (!first || devices.every(device => device.kindKey === first.kindKey)) return first?.kindKey ?? ''
