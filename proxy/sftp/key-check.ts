@@ -5,6 +5,8 @@ export interface KeyCheckDeps {
   readonly allowedKeys: () => Promise<readonly string[]>
   /** Function of ssh2, which is loaded late. */
   readonly parseKey: typeof utils.parseKey
+  /** Milliseconds of a clock that is never set. */
+  readonly now?: () => number
 }
 
 /** Time for which the allowed keys are cached: keys that strangers try must not each cause a call to the manager. */
@@ -16,14 +18,15 @@ const NEW_KEYS_MS = 100
 export function createKeyCheck({
   allowedKeys,
   parseKey,
+  now = () => performance.now(),
 }: KeyCheckDeps): (tried: PublicKeyAuthContext) => Promise<boolean> {
   let remembered: { readonly keys: Promise<readonly string[]>; readonly at: number } | undefined
 
   function keysNotOlderThan(ms: number): Promise<readonly string[]> {
-    const now = performance.now()
-    if (remembered && now - remembered.at < ms) return remembered.keys
+    const at = now()
+    if (remembered && at - remembered.at < ms) return remembered.keys
     const keys = allowedKeys()
-    remembered = { keys, at: now }
+    remembered = { keys, at }
     keys.catch(() => (remembered = undefined))
     return keys
   }

@@ -90,7 +90,7 @@ test('a service that goes on writing learns that its client has left', async () 
   const flood = 7001
   const listener = `/opt/berth/bin/socat TCP4-LISTEN:${flood},bind=127.0.0.1,fork,reuseaddr EXEC:yes`
   await execIn(name, 'sh', '-c', `${listener} < /dev/null > /dev/null 2>&1 &`)
-  await expect.poll(() => processes('EXEC:yes')).toBe(1)
+  await untilListening(flood)
   await using path = await startContainerPath(flood)
   const clients = [await path.connect(), await path.connect()]
   for (const client of clients) await once(client, 'data')
@@ -107,7 +107,7 @@ test('an answer that comes before the request has ended is not lost when the ser
     while (my $c = $s->accept) { sysread $c, my $b, 100; syswrite $c, 'early'; close $c }`
   const start = 'perl -MIO::Socket::INET -e "$0" < /dev/null > /dev/null 2>&1 &'
   await execIn(name, 'sh', '-c', start, service)
-  await expect.poll(() => processes('IO::Socket')).toBeGreaterThan(0)
+  await untilListening(early)
   await using path = await startContainerPath(early)
   for (let count = 0; count < 8; count++) {
     const client = await path.connect()
@@ -132,9 +132,7 @@ test('a service that listens on ::1 only is reached', async () => {
   const exec = await docker.getContainer(name).exec({ Cmd: listener })
   await exec.start({ Detach: true })
   await using path = await startContainerPath(port)
-  await expect
-    .poll(() => execIn(name, 'cat', '/proc/net/tcp6').then(({ stdout }) => stdout))
-    .toContain(`:${port.toString(16).toUpperCase()}`)
+  await untilListening(port)
   const client = await path.connect()
   client.end('by IPv6')
   expect((await readAll(client)).toString()).toBe('by IPv6')
@@ -264,4 +262,12 @@ async function processes(words: string): Promise<number> {
     'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "; true',
   )
   return stdout.split(words).length - 1
+}
+
+/** A process that has been started need not listen yet. */
+async function untilListening(port: number): Promise<void> {
+  const listens = new RegExp(`:${port.toString(16).toUpperCase().padStart(4, '0')} [0-9A-F]+:0000 0A `)
+  await expect
+    .poll(() => execIn(name, 'cat', '/proc/net/tcp', '/proc/net/tcp6').then(({ stdout }) => stdout))
+    .toMatch(listens)
 }
