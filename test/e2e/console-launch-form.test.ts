@@ -213,6 +213,10 @@ test('where Slurm runs the hosts, the dialog offers its time limit and choices, 
   await button(it.page, 'New session').click()
   await it.page.getByRole('textbox', { name: 'GPU', exact: true }).fill('1')
   await it.page.getByText('GPU model').first().waitFor()
+  await it.page.getByLabel('Containers per session').fill('3')
+  await it.page.getByLabel('Each on a host of its own').check()
+  const beside = it.page.getByRole('complementary', { name: 'Summary' })
+  await beside.getByText('Each on a host of its own, with these resources').waitFor()
   await openSection(it.page, 'How long it runs')
   const limit = it.page.getByLabel('Time limit in Slurm')
   await limit.fill('5h')
@@ -224,7 +228,9 @@ test('where Slurm runs the hosts, the dialog offers its time limit and choices, 
     request => request.url().endsWith('/api/v1/sessions') && request.method() === 'POST',
   )
   await button(it.page, /^Launch$/).click()
-  expect((await sent).postDataJSON()).toMatchObject({ slurm: { timeLimitMinutes: 120, qos: 'urgent' } })
+  expect((await sent).postDataJSON()).toMatchObject({
+    ...{ clusterSize: 3, clusterMode: 'multi-host', slurm: { timeLimitMinutes: 120, qos: 'urgent' } },
+  })
 })
 
 test('GPUs of one model are nothing to choose from', async () => {

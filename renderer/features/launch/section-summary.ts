@@ -4,7 +4,7 @@ import { namesIn } from '../../ui/allowed-names.ts'
 import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
 import { t as ofFolders } from '../../words/en/folders.ts'
 import { amountText } from './amount-text.ts'
-import { durationError, isBatch, type GpuSlot, type LaunchForm } from './launch-form.ts'
+import { durationError, isBatch, isOverHosts, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
 import { type SectionId } from './sections.ts'
 import { startFault } from './start-time.ts'
 import { t } from '../../words/en/launch.ts'
@@ -42,6 +42,13 @@ export function sectionSummary(id: SectionId, form: LaunchForm, facts: SectionFa
     case 'name':
       return form.name
   }
+}
+
+/** Where the containers of the session are, and that the resources are those of each; of one container, that there is only one. */
+export function hostsText(form: LaunchForm, { slurm }: Pick<LaunchLimits, 'slurm'>): string {
+  if (form.clusterSize <= 1) return t('containersOne')
+  if (!isOverHosts(form)) return t('containersHint')
+  return t(slurm ? 'containersApart' : 'containersSeveral')
 }
 
 function sizeText({ cpu, mem, gpu: gpus, gpuChoice, clusterSize }: LaunchForm, gpu: GpuSlot | undefined): string {
