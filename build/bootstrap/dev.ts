@@ -35,7 +35,7 @@ try {
   say(`✓ vite: ${url}\n`)
 
   const child = spawn(process.execPath, [join(ROOT, 'bin', 'berth'), 'up', ...rest], {
-    env: { ...process.env, ...environment, BERTH_CONSOLE_DEV_URL: url },
+    env: { ...process.env, ...environment, BERTH_CONSOLE_DEV_URL: url, BERTH_LAUNCHED: '1' },
     stdio: 'inherit',
   })
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { keepCompiledCode } from './compile-cache.mjs'
 import { findNode } from './find-node.mjs'
+import { endWithLauncher } from './follow-parent.mjs'
 import { ensurePackages } from './npm-packages.mjs'
 
 /** The clone that this file lies in. */
@@ -17,6 +18,7 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
  * @param {string} entry file name beside this one
  */
 export async function launch(entry) {
+  endWithLauncher(process.env.npm_lifecycle_event !== undefined)
   const [major = 0] = process.versions.node.split('.').map(Number)
   if (major < 18)
     fail(

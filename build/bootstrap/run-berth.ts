@@ -11,7 +11,9 @@ export async function runBerth(
   args: readonly string[],
   environment: Record<string, string>,
 ): Promise<number> {
-  const env = { ...process.env, ...environment }
+  const env: NodeJS.ProcessEnv = { ...process.env, ...environment }
+  // `bin/berth` goes on following what `npm start` runs in.
+  if (process.env.npm_lifecycle_event !== undefined) env.BERTH_LAUNCHED = '1'
   const command = ['--disable-warning=ExperimentalWarning', script, ...args]
   if (process.execve !== undefined && process.platform !== 'win32') {
     // Normally done when a process exits, so it must be done now.
