@@ -15,7 +15,7 @@ const SOON_MS = 100
  *
  * On the wire, a client that gave up looks the same, and its request should end at the app too. Browsers never half-close, so an end means
  * that they have gone; so does an end that comes later than the request, or after the answer has begun. A client that goes right after its
- * request is noticed by the first bytes of the answer, or by the kernel's keep-alive probe.
+ * request, or during a stall after it, is noticed by the first bytes of the answer, or by the kernel's keep-alive probe a minute later.
  */
 export function answerHalfClosed(server: Server): void {
   ;(server as Server & HalfOpen).httpAllowHalfOpen = true

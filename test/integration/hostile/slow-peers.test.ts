@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { ADMIN, temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
@@ -17,6 +18,8 @@ const HEAD_MS = 2_000
 const STALLED_MS = 3_000
 /** Longer than a busy machine takes to open more than a thousand connections. */
 const UNHURRIED = { headMs: 60_000, stalledMs: 60_000 } as const
+/** A peer that ends its side sooner after its request may still wait for the answer (`proxy/http/half-close.ts`). */
+const HALF_CLOSED_MS = 300
 const HELD = 'still there'
 
 /** Connects peers of each kind at once; @returns the text that each received, or HELD after `withinMs` */
@@ -254,8 +257,10 @@ test.each(KINDS)('unanswered %s of one caller use a quarter of the connections t
   const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1', more) }))
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 1_200 + 256 - GONE)
   expect(await victim.descriptors()).toBeLessThan(before + 1_200 + 266)
+  await delay(HALF_CLOSED_MS)
   for (const peer of peers) peer.stop()
-  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
+  // After a stall of the victim, a peer may count as one that waits, until the kernel's probe after a minute.
+  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
 test('a pipelining client uses one connection to the manager, and its answers come in order', async () => {
