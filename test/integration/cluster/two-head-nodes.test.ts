@@ -128,7 +128,7 @@ test('the steps of the guide for two head nodes: a host joins at one and is at b
     return out
   }
   const password = await readAdminPassword(one)
-  expect(await cli.run(loginCommand(first.url), password, trusts)).toMatchObject({ code: 0 })
+  expect(await cli.run(loginCommand(first.url), password, trusts)).toMatchObject({ code: 0, err: '' })
   const invitation = (await admin('agent', 'join-token')).trim().split('\n').at(-1) ?? ''
   const engine = scriptedEngine({ capacity: { cpu: 2000, mem: 2 ** 30 } })
   const agent = stack.use(await startMeshAgent({ home: join(path, 'host'), engine, join: invitation }))
