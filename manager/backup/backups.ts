@@ -23,8 +23,8 @@ import { tellBackupFailed } from './notify.ts'
 
 /**
  * Backups that Berth makes in a directory of the manager's computer: every day if the settings say so, and on request. Every manager checks
- * whether one is due; the first to record that in the database makes it. If a due time passed while no manager ran, the backup is made
- * later. Old backups are deleted only once a new one is complete.
+ * whether one is due; the first to record that in the database makes it. If a due time of the present schedule passed while no manager ran,
+ * the backup is made later. Old backups are deleted only once a new one is complete.
  */
 export interface Backups extends AsyncDisposable {
   list(): Promise<Listing>
@@ -158,8 +158,8 @@ export function createBackups(deps: BackupsDeps): Backups {
     if (!times) return
     const due = iso(times.last)
     const state = await settle()
-    if (isCaredFor(state, due) || state.last?.outcome === 'running') return
-    const isOurs = await change(then => (isCaredFor(then, due) ? undefined : { ...then, due }))
+    if (isCaredFor(state, due, current) || state.last?.outcome === 'running') return
+    const isOurs = await change(then => (isCaredFor(then, due, current) ? undefined : { ...then, due }))
     if (isOurs) await begin(null, due)
   }
 
@@ -184,7 +184,7 @@ export function createBackups(deps: BackupsDeps): Backups {
         directory: directory.path,
         manager: url(),
         freeBytes: await directory.freeBytes(),
-        nextAt: times ? iso(isCaredFor(state, iso(times.last)) ? times.next : times.last) : null,
+        nextAt: times ? iso(isCaredFor(state, iso(times.last), current) ? times.next : times.last) : null,
         running: all.find(({ kind, status }) => kind === 'backup' && status === 'running') ?? null,
         last: state.last && withoutTask(state.last),
         lastDone: state.lastDone,
@@ -246,10 +246,16 @@ async function prune({ store, settings, log }: BackupsDeps, directory: BackupDir
 const progress = (rows: number): TaskDetail => ({ rescan: null, pull: null, backup: { rows } })
 const withoutTask = ({ taskId: _, ...run }: NonNullable<BackupState['last']>): BackupRun => run
 
-/** Whether a manager has handled this due time, or a backup was made since. */
-function isCaredFor({ due, lastDone }: BackupState, time: string): boolean {
-  return (due !== null && due >= time) || (lastDone !== null && lastDone.startedAt >= time)
+/** Whether a manager has handled this due time, a backup was made since, or the schedule was: it begins with its next time. */
+function isCaredFor({ due, lastDone }: BackupState, time: string, settings: SystemSettings): boolean {
+  return (
+    (due !== null && due >= time) || (lastDone !== null && lastDone.startedAt >= time) || time < scheduledAt(settings)
+  )
 }
+
+/** When the schedule was last changed, in ISO 8601; empty: never. */
+const scheduledAt = ({ changes: { backupAt, backupTimeZone } }: SystemSettings): string =>
+  [backupAt?.at ?? '', backupTimeZone?.at ?? ''].reduce((one, other) => (one > other ? one : other))
 
 function timesOf({ backupAt, backupTimeZone }: SystemSettings, now: number): ReturnType<typeof dueTimes> | undefined {
   return backupAt === null ? undefined : dueTimes(now, { at: backupAt, timeZone: backupTimeZone })

@@ -1,7 +1,7 @@
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type BackupRun, UserId } from '#manager/contract'
+import { type BackupRun, type SystemSettings, UserId } from '#manager/contract'
 import { restore } from '../../../manager/backup/backup.ts'
 import { type Backups, type BackupsDeps, createBackups } from '../../../manager/backup/backups.ts'
 import { silentLog } from '../../../manager/log.ts'
@@ -35,7 +35,11 @@ beforeEach(async () => {
 const NIGHTLY = { backupAt: '03:00', backupTimeZone: 'UTC', backupKeep: 2 }
 
 /** Managers that share a database, a clock and a directory. */
-async function open(settings: object = NIGHTLY, deps: Partial<BackupsDeps> = {}) {
+async function open(
+  settings: object = NIGHTLY,
+  deps: Partial<BackupsDeps> = {},
+  changes: SystemSettings['changes'] = {},
+) {
   const stack = new AsyncDisposableStack()
   const { path } = stack.use(await temporaryDirectory())
   const directory = join(path, 'backups')
@@ -48,7 +52,7 @@ async function open(settings: object = NIGHTLY, deps: Partial<BackupsDeps> = {})
         store,
         tasks: createTasks({ store, events, log: silentLog }),
         settings: {
-          read: () => Promise.resolve({ ...toSystemSettings(parseSettings(settings), true), mailReady: true }),
+          read: () => Promise.resolve({ ...toSystemSettings(parseSettings(settings), true, changes), mailReady: true }),
         },
         mailer: { post: mail => void mails.push(mail) },
         events,
@@ -100,6 +104,18 @@ test('a due time that passed without a manager is made up for, unless somebody h
   await one.check()
   await until(one, 'done', it.clock)
   expect(await namesOf(one)).toEqual(['berth-20260508-150000.backup', 'berth-20260504-150000.backup'])
+})
+
+test.each(['backupAt', 'backupTimeZone'])('a schedule whose %s was changed waits for its next time', async setting => {
+  const at = '2026-05-04T15:00:00.000Z'
+  await using it = await open(NIGHTLY, {}, { [setting]: { by: 'root@example.org', at } })
+  it.clock.now = Date.parse(at)
+  const one = it.aManager()
+  await one.check()
+  expect(await one.list()).toMatchObject({ last: null, nextAt: '2026-05-05T03:00:00.000Z' })
+  it.clock.now = Date.parse('2026-05-05T15:00:00Z')
+  await one.check()
+  await until(one, 'done', it.clock)
 })
 
 test('without a time in the settings nothing is made', async () => {
