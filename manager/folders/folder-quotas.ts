@@ -8,6 +8,7 @@ import {
   type FolderSizes,
   listOfSameOwner,
   listUnenforced,
+  lockUsage,
   readSizes,
   saveEnforced,
 } from '../store/storage/folder-usage.ts'
@@ -35,7 +36,7 @@ export interface FolderQuotas extends AsyncDisposable {
    * @throws as `require`
    */
   requireStaged(row: LimitedRow, upload: StagedUpload): Promise<void>
-  /** Records a write before it happens. @throws as `require` */
+  /** Records a write before it happens; of several at once, at any manager, only those are that fit together. @throws as `require` */
   take(row: LimitedRow, more: Amount, freed?: Amount): Promise<void>
   /**
    * Runs work that empties or removes a file or directory of a folder, and records its space as free. Works on the same entry run one after
@@ -76,7 +77,7 @@ export interface Meter extends AsyncDisposable {
 const STEP = amount(8 * 2 ** 20, 100)
 
 export interface FolderQuotasDeps {
-  readonly store: Pick<Store, 'db'>
+  readonly store: Pick<Store, 'db' | 'transaction'>
   readonly storage: Pick<StorageHosts, 'limit'>
   readonly usages: Pick<FolderUsages, 'check' | 'again' | 'wrote'>
   readonly log: Log
@@ -88,7 +89,8 @@ const withFreed = (sizes: FolderSizes, bytes: number): FolderSizes => ({
   owned_staged: sizes.owned_staged - bytes,
 })
 
-export function createFolderQuotas({ store: { db }, storage, usages, log }: FolderQuotasDeps): FolderQuotas {
+export function createFolderQuotas({ store, storage, usages, log }: FolderQuotasDeps): FolderQuotas {
+  const { db } = store
   const frees = createKeyedMutex()
   const require = (row: LimitedRow, more: Amount, freed = NOTHING): Promise<void> =>
     judge(row, sizes => sizeFault(without(sizes, freed), more))
@@ -118,10 +120,18 @@ export function createFolderQuotas({ store: { db }, storage, usages, log }: Fold
 
   const isSome = ({ bytes, files }: Amount) => bytes !== 0 || files !== 0
 
-  async function take(row: LimitedRow, more: Amount, freed?: Amount): Promise<void> {
+  async function take(row: LimitedRow, more: Amount, freed = NOTHING): Promise<void> {
     await require(row, more, freed)
     usages.wrote(row.id)
-    if (isLimited(row) && isSome(more)) await addUsage(db, row.id, more)
+    if (!isLimited(row) || !isSome(more)) return
+    await store.transaction(async trx => {
+      await lockUsage(trx, row.id)
+      // Another write may have taken the space since it was checked.
+      const sizes = await readSizes(trx, row.id)
+      const fault = sizes && sizeFault(without(sizes, freed), more)
+      if (fault) throw fault
+      await addUsage(trx, row.id, more)
+    })
   }
 
   async function giveBack(row: LimitedRow, rest: Amount): Promise<void> {

@@ -181,6 +181,12 @@ export async function addUsage(
     .execute()
 }
 
+/** Until the end of the transaction, nothing else that locks like this is added to folders of the same owner or project, at no manager. */
+export async function lockUsage(trx: Db, id: FolderId): Promise<void> {
+  const owner = sql`'berth:folder-usage:' || coalesce(user_id, group_id)::text`
+  await sql`select pg_advisory_xact_lock(hashtextextended(${owner}, 0)) from folders where id = ${id}`.execute(trx)
+}
+
 /** Folders that count towards the same owner or project as this one, including itself. */
 export async function listOfSameOwner(db: Db, id: FolderId): Promise<MeasuredAt[]> {
   return db

@@ -132,6 +132,39 @@ test('what Berth writes while a folder is counted stays counted', async () => {
   expect(await readUsage(db, id)).toEqual({ bytes: 4 * MIB, files: 3 })
 })
 
+test('writes at once, at two managers and to two folders of an owner, never share the last space', async () => {
+  await using test = await openTestStore()
+  const { db } = test.store
+  await setMarker(db, 'local', randomUUID())
+  const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
+  const policies = createResourcePolicies({
+    store: test.store,
+    notifier: { write: () => Promise.resolve(), announce: () => Promise.resolve() },
+    onChanged: () => undefined,
+  })
+  await policies.change('default', { maxFolderBytes: 4 * MIB })
+  const limits = { max_bytes: null, max_files: null, owner_max_bytes: 4 * MIB, owner_max_files: null }
+  const rows = await Promise.all(
+    ['one', 'two'].map(async name => {
+      const id = newId(FolderId)
+      await insertFolder(db, { id, name, ...of, storage_host: 'local', max_bytes: null, max_files: null })
+      await saveUsage(db, id, undefined, { bytes: 0, files: 0, tookMs: 0 })
+      return { id, ...limits }
+    }),
+  )
+  const usages = { check: () => undefined, again: () => Promise.resolve(), wrote: () => undefined }
+  const deps = { store: test.store, storage: { limit: () => Promise.resolve({}) }, usages, log: silentLog }
+  await using first = createFolderQuotas(deps)
+  await using second = createFolderQuotas(deps)
+  const writes = Array.from({ length: 8 }, () => [first, second])
+    .flat()
+    .flatMap(quotas => rows.map(row => quotas.take(row, { bytes: MIB, files: 1 })))
+  const outcomes = await Promise.allSettled(writes)
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(4)
+  for (const one of outcomes.filter(({ status }) => status === 'rejected'))
+    expect(one).toMatchObject({ reason: { code: 'quota_total_full' } })
+})
+
 test('a folder is counted soon after the last of a run of writes, without a look and without a limit', async () => {
   await using test = await openTestStore()
   const { db } = test.store
