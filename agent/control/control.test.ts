@@ -30,12 +30,13 @@ test('plain http is accepted for this computer only', () => {
 })
 
 test('the delay before the next attempt is random, below a bound that doubles up to ten seconds', () => {
-  const remote = { local: false }
+  const remote = { local: false, refused: false }
   expect([0, 1, 2, 3].map(attempt => reconnectPauseMs(attempt, 0.999, remote))).toEqual([199, 399, 799, 1598])
   expect(reconnectPauseMs(50, 0.999, remote)).toBe(9990)
+  expect(reconnectPauseMs(50, 0.999, { ...remote, refused: true })).toBe(2997)
   expect(reconnectPauseMs(50, 0, remote)).toBe(0)
 })
 
 test('the attempts for a manager on this computer come several times a second', () => {
-  expect(reconnectPauseMs(50, 0.999, { local: true })).toBeLessThan(400)
+  expect(reconnectPauseMs(50, 0.999, { local: true, refused: true })).toBeLessThan(400)
 })

@@ -36,13 +36,19 @@ const KNOWN_TYPES = new Set<string>(FromManager.options.map(({ shape }) => shape
 /** A message type of a newer manager, unknown to this agent. */
 const Newer = z.object({ type: z.string().refine(type => !KNOWN_TYPES.has(type)) })
 
+interface Dialling extends Where {
+  readonly nonce: string
+  readonly route?: Route | undefined
+  readonly onReached?: (() => void) | undefined
+}
+
 /**
  * Dials the manager. Threat model: over https with a fingerprint, the agent talks only to the holder of that key, whatever its certificate
  * says. Without a fingerprint, a system authority must vouch for the certificate. Plain http is refused beyond loopback. Nothing secret is
  * sent before this check. The manager signs the nonce.
  */
 export async function dialManager(
-  { url, fingerprint, nonce, route }: Where & { nonce: string; route?: Route | undefined },
+  { url, fingerprint, nonce, route, onReached }: Dialling,
   signal: AbortSignal,
   pulse = PULSE,
 ): Promise<Link> {
@@ -50,7 +56,7 @@ export async function dialManager(
   target.protocol = target.protocol === 'https:' ? 'wss:' : 'ws:'
   const where = { url, fingerprint }
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(HANDSHAKE_MS)])
-  const wire = await (route ? dialThrough(route, where, inTime) : dialDirectly(where, inTime))
+  const wire = await (route ? dialThrough(route, where, inTime) : dialDirectly(where, inTime, onReached))
   const socket = new WebSocket(target, [CONTROL_PROTOCOL], {
     perMessageDeflate: false,
     handshakeTimeout: HANDSHAKE_MS,

@@ -86,6 +86,8 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   /** Aborts a pause, or an attempt that has not succeeded yet. */
   let trying = new AbortController()
   let isStraightOnly = true
+  /** Whether the manager's computer has taken the connection of the present attempt. */
+  let isReached = false
   let isPausing = false
   let straightenNow: (() => unknown) | undefined
   /** The last direct handshake failed, perhaps at a stranger: if there is a route, the next attempt uses only that. */
@@ -96,7 +98,9 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     const route = deps.route()
     isStraightOnly = route === undefined
     const opening = AbortSignal.any([stop.signal, trying.signal])
-    const opened = await openLink({ where, route, isDirectUseless: isStranger }, opening)
+    isReached = false
+    const onReached = () => (isReached = true)
+    const opened = await openLink({ where, route, isDirectUseless: isStranger, onReached }, opening)
     using link = opened.link
     using _closed = onAbort(stop.signal, () => link[Symbol.dispose]())
     isStranger = false
@@ -175,6 +179,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     let said: string | undefined
     while (!stopping()) {
       trying = new AbortController()
+      let refused = false
       try {
         await connectOnce(() => {
           attempt = 0
@@ -190,6 +195,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         const verdict = deps.onFailure(error)
         if (verdict === 'stop') return
         if (verdict === 'again') continue
+        refused = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
         const reason = reasonOf(error)
         // An absent manager is logged once. A refusal, e.g. because of another key, needs an administrator, so it is logged each time.
         if (reason !== said || (error instanceof AppError && error.code === 'forbidden'))
@@ -197,7 +203,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         said = reason
       }
       const local = deps.isLocal ?? isOnThisMachine(new URL(deps.where().url))
-      const pause = reconnectPauseMs(attempt++, Math.random(), { local })
+      const pause = reconnectPauseMs(attempt++, Math.random(), { local, refused })
       isPausing = true
       await delay(pause, undefined, { signal: AbortSignal.any([stop.signal, trying.signal]) }).catch(() => undefined)
       isPausing = false
@@ -214,8 +220,10 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     },
     wake() {
       straightenNow?.()
-      // An attempt that may take an indirect route is left alone. A direct attempt starts again: there may be a route now.
-      if (!current && (isStraightOnly || isPausing)) trying.abort(new Error('the list of managers changed'))
+      // An attempt that may take an indirect route, or has reached the manager, is left alone. Another direct attempt starts again: there may be a
+      // route now.
+      if (!current && ((isStraightOnly && !isReached) || isPausing))
+        trying.abort(new Error('the list of managers changed'))
     },
     changed: () => current?.reporter.soon(),
     notify: message => current?.link.send(message),

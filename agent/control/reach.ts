@@ -17,13 +17,22 @@ export interface Route {
   readonly to: string
 }
 
-/** @returns a connected socket with its key checked; nothing has been read from it. @throws Error, or the signal's reason */
-export async function dialDirectly({ url, fingerprint }: Where, signal: AbortSignal): Promise<Socket> {
+/**
+ * @param onReached called when the other computer has taken the connection: before its key is checked, and before the program there has
+ *   noticed
+ * @returns a connected socket with its key checked; nothing has been read from it. @throws Error, or the signal's reason
+ */
+export async function dialDirectly(
+  { url, fingerprint }: Where,
+  signal: AbortSignal,
+  onReached?: () => void,
+): Promise<Socket> {
   const { hostname, port, protocol } = new URL(url)
   const secure = protocol === 'https:'
   const host = hostname.replace(/^\[|\]$/g, '')
   const where = { host, port: Number(port || (secure ? 443 : 80)), allowHalfOpen: true }
   const socket = secure ? connectPinned(where, fingerprint) : connect(where)
+  if (onReached) socket.once('connect', onReached)
   return await connected(socket, secure, signal)
 }
 
