@@ -1,8 +1,7 @@
 import { type Command } from 'commander'
-import { type CommandEnd, type CommandSignal } from '#manager/contract'
+import { type CommandEnd } from '#manager/contract'
 import { connectCommand } from '#proxy/connect-app'
 import { type Connection, connect } from '../config/connect.ts'
-import { type AttachedCommand } from '../exec/attached-command.ts'
 import { exitCodeOfCommand, NO_EXIT_CODE } from '../exec/exit-code.ts'
 import { createOutput, describeFailure } from '../output.ts'
 import { durationOption } from './duration.ts'
@@ -17,11 +16,6 @@ interface ExecFlags {
   readonly kernel?: string
 }
 
-/** npm and the terminal both pass a Ctrl-C on. */
-const SAME_PRESS_MS = 200
-/** A command that ignores Ctrl-C is killed with the third one. */
-const PRESSES = 3
-
 /** Adds `exec`: a command in a session, with its own streams and its own exit code. It needs no OpenSSH, here or there. */
 export function addExecCommand(program: Command): void {
   program
@@ -35,7 +29,7 @@ export function addExecCommand(program: Command): void {
     .addHelpText(
       'after',
       '\nWrite -- before a command with options of its own. Exit codes: that of the command, 128 and the number of a signal that ended it,' +
-        ' 124 after --timeout, 255 if Berth could not run it. When this program ends, so does the command.',
+        ' 124 after --timeout, 255 if Berth could not run it. A third Ctrl-C, or other signal, kills the command. When this program ends, so does the command.',
     )
     .action(async (reference: string, command: string[], flags: ExecFlags) => {
       try {
@@ -71,27 +65,7 @@ async function runHere(
   const { carryCommand } = await import('../exec/attached-command.ts')
   const { stdout, stderr } = process
   const carried = carryCommand(wire, { stdin: interactive ? process.stdin : undefined, stdout, stderr })
-  using _ = passSignals(carried)
-  return await carried.ended
-}
-
-function passSignals(command: AttachedCommand): Disposable {
-  let presses = 0
-  let lastAt = -Infinity
-  const listeners = (['INT', 'TERM', 'HUP', 'QUIT'] as const).map(name => {
-    const pass = () => {
-      const at = performance.now()
-      if (name === 'INT' && at - lastAt < SAME_PRESS_MS) return
-      lastAt = at
-      const signal: CommandSignal = name === 'INT' && ++presses >= PRESSES ? 'KILL' : name
-      command.signal(signal)
-    }
-    process.on(`SIG${name}`, pass)
-    return { name: `SIG${name}` as const, pass }
-  })
-  return {
-    [Symbol.dispose]() {
-      for (const { name, pass } of listeners) process.off(name, pass)
-    },
-  }
+  const { passSignals } = await import('../exec/pass-signals.ts')
+  using passed = passSignals(name => carried.signal(name))
+  return await Promise.race([carried.ended, passed.unheard])
 }

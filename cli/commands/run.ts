@@ -65,7 +65,12 @@ async function launchAndRun(command: string[], flags: RunFlags, output: Output):
   // Ctrl-C must not leave a session behind that is being launched.
   using interrupt = listenForInterrupt()
   const { signal } = interrupt
-  const { items, notices } = await api.createSession({ body: { ...body, kind: 'interactive' } })
+  const { items, notices } = await api
+    .createSession({ body: { ...body, kind: 'interactive' } })
+    .catch((error: unknown) => {
+      if (signal.aborted) output.note('berth: Nothing says whether the session was launched. See `berth session ls`.')
+      throw error
+    })
   for (const notice of notices) output.note(notice.message)
   const [session] = items
   if (!session) throw new AppError('internal', { why: 'The manager launched no session.' })

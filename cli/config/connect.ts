@@ -3,6 +3,7 @@ import { defined } from '#base/defined'
 import { type ApiClient, type ClientDeps, createClient } from '#manager/contract'
 import { type Access, accessBySignIn, findAccess, headersOf, trimmed } from './access.ts'
 import { type SignIn } from './sign-in.ts'
+import { lastAnswer } from '../interrupt.ts'
 import { explainFailure, trustSystemCertificates } from '#proxy/certificates'
 import { fetchByEnvironment, replyOf } from '#proxy/network'
 
@@ -15,6 +16,8 @@ const fetchFrom: ClientDeps['fetch'] = async (url, init) => {
   try {
     return replyOf(await fetchByEnvironment(url, init as RequestInit))
   } catch (error) {
+    const { signal } = init as RequestInit
+    if (signal?.aborted) throw signal.reason
     return explainFailure(url, error)
   }
 }
@@ -22,7 +25,13 @@ const fetchFrom: ClientDeps['fetch'] = async (url, init) => {
 /** @param sign makes headers that authenticate a request; without it, nobody is signed in */
 export function clientOf(baseUrl: string, sign?: ClientDeps['sign']): ApiClient {
   trustSystemCertificates(baseUrl)
-  return createClient({ baseUrl, fetch: fetchFrom, wait: ms => delay(ms), ...defined({ sign }) })
+  return createClient({
+    baseUrl,
+    fetch: fetchFrom,
+    wait: ms => delay(ms),
+    defaultSignal: lastAnswer,
+    ...defined({ sign }),
+  })
 }
 
 /** Connects to the API; `findAccess` says as whom. */

@@ -7,9 +7,11 @@ export async function runOpenSsh(program: string, args: readonly string[]): Prom
   const { TERM } = process.env
   const env = TERM === undefined ? process.env : { ...process.env, TERM: knownTerminal(TERM) }
   const child = spawn(program, args, { stdio: 'inherit', env })
-  // Ctrl-C belongs to the remote program; OpenSSH handles it.
-  const ignore = () => undefined
-  process.on('SIGINT', ignore)
+  // Ctrl-C belongs to the remote program; OpenSSH handles it. A terminal sends it to both programs, `kill` only to this one.
+  const pass = () => {
+    if (!process.stdin.isTTY) child.kill('SIGINT')
+  }
+  process.on('SIGINT', pass)
   try {
     return await new Promise<number>((done, reject) => {
       child.once('exit', (code, signal) => done(code ?? (signal ? 1 : 0)))
@@ -24,6 +26,6 @@ export async function runOpenSsh(program: string, args: readonly string[]): Prom
       )
     })
   } finally {
-    process.off('SIGINT', ignore)
+    process.off('SIGINT', pass)
   }
 }

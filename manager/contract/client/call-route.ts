@@ -37,6 +37,8 @@ export interface ClientDeps {
   readonly wait?: (ms: number) => Promise<void>
   /** Makes headers that sign exactly this request; used instead of a sign-in. */
   readonly sign?: (request: SignableRequest) => Promise<Readonly<Record<string, string>>>
+  /** Ends a call that has no signal of its own; asked with the call's method. */
+  readonly defaultSignal?: (method: string) => AbortSignalLike | undefined
 }
 
 /** The part of a route that a caller needs. */
@@ -66,7 +68,13 @@ export async function callRoute(deps: ClientDeps, route: CalledRoute, input: Rou
   const url = deps.baseUrl + path + (search && `?${search}`)
   const body = input.body === undefined ? undefined : JSON.stringify(input.body)
   const key = route.idempotencyKey ? { 'idempotency-key': newKey() } : {}
-  const request: ReadyRequest = { url, body, route, input: { ...input, headers: { ...key, ...input.headers } } }
+  const signal = defined({ signal: input.signal ?? deps.defaultSignal?.(route.method) })
+  const request: ReadyRequest = {
+    url,
+    body,
+    route,
+    input: { ...input, ...signal, headers: { ...key, ...input.headers } },
+  }
   for (const pause of pausesOf(deps, route)) {
     const reply = await send(deps, request)
     if (!mayRepeat(reply, request)) return valueOf(reply)
