@@ -1,9 +1,10 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { type Command } from 'commander'
 import { z } from 'zod'
+import { parseJson } from '#base/parse-json'
 import { AppError } from '#manager/contract'
+import { textUpTo } from '#proxy/connect-app'
 import {
   type AskedLocally,
   CONSOLE_PORT,
@@ -21,6 +22,7 @@ interface Flags {
 }
 
 const ANSWER_MS = 10_000
+const MOST_BYTES = 64 * 1024
 const UNASKED = 'If the code is yours, add --yes.'
 const Asked = z.object({
   email: z.string(),
@@ -39,7 +41,7 @@ export function addLocalCommand(program: Command): void {
     .action(async (code: string, { port, yes = false }: Flags) => {
       const output = createOutput(false)
       const socket = await findSocket(port, code)
-      const { email, browser, secondsAgo, uid } = Asked.parse(JSON.parse(socket.body))
+      const { email, browser, secondsAgo, uid } = askedIn(socket.body)
       if (uid !== null && uid !== process.getuid?.()) throw new AppError('forbidden', { why: othersBrowser(uid) })
       output.note(`${plain(email)} asked ${secondsAgo} s ago, in this browser: ${plain(browser)}`)
       if (!yes && !(await agrees('Is this your account, in a browser on this computer?', UNASKED))) {
@@ -65,6 +67,14 @@ async function findSocket(port: number, code: string): Promise<{ path: string; b
   throw new AppError('unavailable', { why })
 }
 
+/** @throws AppError `unavailable` */
+function askedIn(body: string): AskedLocally {
+  const { success, data } = Asked.safeParse(parseJson(body))
+  if (success) return data
+  throw new AppError('unavailable', { why: 'What answers at the socket of this port is not Berth.' })
+}
+
+/** Threat model: another user of the computer may have taken the socket's name, and answer without an end. */
 async function ask(
   socketPath: string,
   method: 'GET' | 'POST',
@@ -72,12 +82,11 @@ async function ask(
 ): Promise<{ status: number; body: string }> {
   const path = `/codes/${encodeURIComponent(code)}`
   const headers = { [LOCAL_SOCKET_HEADER]: '1' }
-  const sent = request({ socketPath, method, path, headers, timeout: ANSWER_MS })
+  const sent = request({ socketPath, method, path, headers, signal: AbortSignal.timeout(ANSWER_MS) })
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>()
-  sent.on('timeout', () => sent.destroy(new Error('no answer')))
   sent.on('error', reject)
   sent.on('response', response => {
-    text(response).then(body => resolve({ status: response.statusCode ?? 0, body }), reject)
+    textUpTo(response, MOST_BYTES).then(body => resolve({ status: response.statusCode ?? 0, body }), reject)
   })
   sent.end()
   return promise

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rm, stat } from 'node:fs/promises'
-import { type IncomingMessage, request } from 'node:http'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -117,6 +117,20 @@ test('connections that anybody holds at the socket of all users keep nobody out'
   const asked = request({ socketPath, path: `/codes/${code}`, headers: { [LOCAL_SOCKET_HEADER]: '1' } }).end()
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   expect(answer.resume().statusCode).toBe(200)
+})
+
+test('a program of somebody else that holds the socket’s name gets neither memory nor a puzzling text', async () => {
+  const port = 65_431
+  const directory = `/tmp/berth-local-${port}`
+  await mkdir(directory)
+  own = new AsyncDisposableStack()
+  own.defer(() => rm(directory, { recursive: true }))
+  const answers = ['<h1>', '{"email":5}', '{}'.padStart(1024 * 1024)]
+  const server = createServer((_, response) => void response.end(answers.shift()))
+  own.use(server)
+  await once(server.listen(join(directory, LOCAL_SOCKETS.everyone)), 'listening')
+  for (const err of ['is not Berth', 'is not Berth', 'No Berth of this computer'])
+    expect(await local(port, 'ABCD-EFGH')).toMatchObject({ code: 1, err: expect.stringContaining(err) as string })
 })
 
 test('a code that another browser has read gives it nothing', async () => {
