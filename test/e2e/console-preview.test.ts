@@ -105,6 +105,28 @@ describe('previews', () => {
     }
   })
 
+  test('a table shows a chosen cell whole, by click and by keys, cells beyond the head, and says that columns are left out', async () => {
+    const long = 'a sentence that is longer than a column is wide '.repeat(9)
+    const wide = Array.from({ length: 250 }, (_, column) => `c${column}`).join(',')
+    await using it = await open(
+      filesOf({ 'a.csv': `name,note\nMira,"${long}",beyond\nJun,short\n`, 'b.csv': `${wide}\n${wide}\n` }),
+      `${HOME}?open=a.csv`,
+    )
+    await it.page.getByRole('cell', { name: 'beyond' }).waitFor()
+    const whole = it.page.getByRole('dialog').locator('.whole')
+    await it.page.getByRole('cell', { name: long.trim() }).click()
+    expect(await whole.textContent()).toBe(long)
+    await it.page.keyboard.press('Escape')
+    await whole.waitFor({ state: 'detached' })
+    await it.page.keyboard.press('Enter')
+    await it.page.keyboard.press('ArrowRight')
+    expect(await whole.textContent()).toBe(long)
+    await it.page.keyboard.press('ArrowDown')
+    expect(await whole.textContent()).toBe('short')
+    await it.page.goto(`${it.double.url}/#${HOME}?open=b.csv`)
+    await it.page.getByText('The first 200 of 250 columns are shown').waitFor()
+  })
+
   test('a PDF file is shown by the viewer of the browser', async () => {
     await using it = await open(filesOf({ 'paper.pdf': aPdf('Tides of the North Sea') }), `${HOME}?open=paper.pdf`)
     const frame = it.page.locator('iframe[title="paper.pdf"]')

@@ -17,6 +17,8 @@ const en = {
   noNotebook: 'This file is not a complete notebook. Download it, or open it in a session.',
   noPdfViewer: 'This browser has no viewer for PDF files. Download the file.',
   output: 'Picture in an output',
+  moreColumns: 'The first {shown} of {total} columns are shown. Download the file to see all of them.',
+  chooseCell: 'Enter chooses a cell, which is shown whole below; arrow keys choose the next ones.',
   row: 'Row',
   saved: '{name} saved',
   binaryNow: 'The file no longer holds text.',

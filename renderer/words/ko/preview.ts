@@ -18,6 +18,8 @@ export default {
   noNotebook: '완전한 노트북 파일이 아닙니다. 다운로드하거나 세션에서 여세요.',
   noPdfViewer: '이 브라우저에는 PDF 뷰어가 없습니다. 파일을 다운로드하세요.',
   output: '출력의 그림',
+  moreColumns: '열 {total}개 중 처음 {shown}개만 표시합니다. 전체를 보려면 파일을 다운로드하세요.',
+  chooseCell: 'Enter 키로 셀을 선택하면 전체 내용이 아래에 표시됩니다. 화살표 키로 다른 셀을 선택합니다.',
   row: '행',
   saved: '{name} 저장함',
   binaryNow: '파일에 더 이상 텍스트가 없습니다.',
