@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isWebLink, shownTitle } from './hostile-text.ts'
+import { isWebLink, mayCopy, shownTitle } from './hostile-text.ts'
 
 test('a title that a program sets is cut where nobody reads on', () => {
   expect(shownTitle('vim notes.md')).toBe('vim notes.md')
@@ -18,4 +18,14 @@ test.each([
   [' https://example.org', false],
 ])('%s is a link for a browser: %s', (url, expected) => {
   expect(isWebLink(url)).toBe(expected)
+})
+
+test('a program copies only while the person is at its terminal, and no endless text', () => {
+  const field = {} as Node
+  const box = { contains: (node: Node | null) => node === field }
+  expect(mayCopy('text', box, field)).toBe(true)
+  expect(mayCopy('text', box, {} as Node)).toBe(false)
+  expect(mayCopy('text', box, null)).toBe(false)
+  expect(mayCopy('text', null, field)).toBe(false)
+  expect(mayCopy('x'.repeat(2 * 1024 * 1024), box, field)).toBe(false)
 })

@@ -45,3 +45,18 @@ export function shownTitle(title: string): string {
   const characters = Array.from(title.slice(0, 2 * MOST_OF_TITLE + 2))
   return characters.length > MOST_OF_TITLE ? `${characters.slice(0, MOST_OF_TITLE).join('')}…` : title
 }
+
+/** Most characters that a program in a session may copy; tmux passes on about as much. */
+const MOST_COPIED = 1024 * 1024
+
+/**
+ * Whether a program in a session may write to the clipboard now (OSC 52).
+ *
+ * Threat model: a session may be hostile, perhaps one of somebody else that the person only looks into. It could replace what the person
+ * copies in other programs, at any time and from a tab behind, by a command for the next shell. So it may write only while the person is at
+ * its terminal, as somebody who copies there is.
+ *
+ * @param box of the terminal
+ */
+export const mayCopy = (text: string, box: Pick<Node, 'contains'> | null, focused: Node | null): boolean =>
+  text.length <= MOST_COPIED && focused !== null && box?.contains(focused) === true

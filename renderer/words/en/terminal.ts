@@ -56,7 +56,7 @@ const en = {
   optionIsMeta: 'Option is the Meta key; otherwise it types characters such as @ and |',
   keysAndClipboard: 'Keys and clipboard',
   clipboardAbout:
-    'Programs inside may copy to your clipboard (OSC 52); none may read it. Shells go on when you close this page: open it again to continue.',
+    'While you are in the terminal, programs inside may copy to your clipboard (OSC 52); none may read it. Shells go on when you close this page: open it again to continue.',
   keyCopy: 'copy the selection',
   keyPaste: 'paste',
   keySearch: 'search',
