@@ -1,5 +1,5 @@
 import { defined } from '#base/defined'
-import { type ApiClient, type FileEntry, type FilePage, type FolderId } from '#manager/contract'
+import { type ApiClient, AppError, because, type FileEntry, type FilePage, type FolderId } from '#manager/contract'
 
 export interface RemoteEntry {
   readonly entry: FileEntry
@@ -15,6 +15,9 @@ export interface RemoteTree {
   readonly folderId: FolderId
   readonly signal: AbortSignal
 }
+
+/** A path has 4096 bytes, so no folder has more levels. */
+const MOST_LEVELS = 2_048
 
 /** Directories whose first page is asked for before it is needed. */
 const AHEAD = 4
@@ -37,7 +40,14 @@ export async function* listRemote(tree: RemoteTree, path: string): AsyncGenerato
   for await (const items of pagesOf(tree, path)) yield* items
 }
 
-/** Everything below a directory, directories before what is in them. Links are not followed. */
+/**
+ * Everything below a directory, directories before what is in them. Links are not followed.
+ *
+ * Threat model: a hostile server may send a tree without an end. Each level costs memory here, also one without a name, which leads to the
+ * same directory again.
+ *
+ * @throws AppError `unavailable` for a tree that no folder has
+ */
 export async function* walkRemote(
   tree: RemoteTree,
   top: string,
@@ -58,6 +68,11 @@ export async function* walkRemote(
     for (let n = 0; n < AHEAD; n++) askNext()
     for (const entry of items) {
       const below = [...parts, entry.name]
+      if (entry.name === '' || below.length > MOST_LEVELS)
+        throw new AppError(
+          'unavailable',
+          because('not_a_manager_there', { text: 'a directory without a name or an end' }),
+        )
       yield { entry, parts: below }
       if (entry.kind !== 'directory') continue
       yield* walkRemote(tree, top, below, ahead.shift())
