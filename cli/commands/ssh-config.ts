@@ -33,7 +33,7 @@ export function addSshConfigCommand(program: Command): void {
       const aliases = aliasesOf(sessions, server)
       const blocks = await Promise.all(
         sessions.map(async (session, index) => {
-          const files = await writeSshFiles(api, session)
+          const files = await writeSshFiles(connection, session)
           return hostBlock({ id: session.id, aliases: aliases[index] ?? [], files }, words)
         }),
       )

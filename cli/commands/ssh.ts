@@ -65,7 +65,7 @@ async function runInSession(
   const connection = await connect()
   const session = await findSession(connection, reference)
   await using proxy = await openProxy(connection)
-  const [tunnel, files] = await Promise.all([openSshTunnel(proxy, session.id), writeSshFiles(connection.api, session)])
+  const [tunnel, files] = await Promise.all([openSshTunnel(proxy, session.id), writeSshFiles(connection, session)])
   process.exitCode = await runOpenSsh(client, withOptions(sshOptions(files, tunnel.port)))
   if (process.exitCode !== SSH_FAILED) return
   const silence = silenceOf(await proxy.tunnel.list())

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -24,16 +24,24 @@ const words = { berth: ['/berth'], options: [] }
 const atServer = { label: 'berth.example.org', isDefault: true }
 const [aliases = []] = aliasesOf([session], atServer)
 const apiWith = (sent: object) => ({ getSshAccess: () => Promise.resolve(sent) }) as unknown as ApiClient
-const api = apiWith(access)
+const endpoint = 'https://berth.example.org'
+const server = { api: apiWith(access), endpoint }
 
 test('the key is readable by its owner only and the host key is pinned', async () => {
-  const files = await writeSshFiles(api, session, directory)
+  const files = await writeSshFiles(server, session, directory)
   expect((await stat(files.identityFile)).mode & 0o777).toBe(0o600)
   expect(sshOptions(files, 2222).join(' ')).toContain('StrictHostKeyChecking=yes')
 })
 
+test('a server cannot replace the keys of a session of another server by naming one of its own alike', async () => {
+  const files = await writeSshFiles(server, session, directory)
+  const other = { api: apiWith({ ...access, hostKey: 'ssh-ed25519 EVIL' }), endpoint: 'https://berth.example.net' }
+  await writeSshFiles(other, session, directory)
+  expect(await readFile(files.knownHostsFile, 'utf8')).toContain('ssh-ed25519 AAAA')
+})
+
 test('OpenSSH reads the Host block as intended, also with spaces and percent signs in paths', async () => {
-  const files = await writeSshFiles(api, session, directory)
+  const files = await writeSshFiles(server, session, directory)
   const config = join(directory, 'config')
   await writeFile(
     config,
@@ -57,7 +65,7 @@ test('a session that somebody else shares does not have the alias of an own one,
 })
 
 test('the Host block names server and sign-in, because ssh may run in another environment and after another sign-in', async () => {
-  const files = await writeSshFiles(api, session, directory)
+  const files = await writeSshFiles(server, session, directory)
   const options = stdioOptions({ configDirectory: 'my dir', endpoint: 'https://berth.example.org', byKeypair: false })
   const place = `--config-dir '${resolve('my dir')}' --endpoint https://berth.example.org`
   expect(hostBlock({ ...session, aliases, files }, { ...words, options })).toContain(
@@ -66,7 +74,7 @@ test('the Host block names server and sign-in, because ssh may run in another en
 })
 
 test('with a keypair the Host block says so, and has no key', async () => {
-  const files = await writeSshFiles(api, session, directory)
+  const files = await writeSshFiles(server, session, directory)
   const options = stdioOptions({ configDirectory: '/c', endpoint: 'https://berth.example.org', byKeypair: true })
   expect(hostBlock({ ...session, aliases, files }, { ...words, options })).toContain(
     `stdio --config-dir /c --endpoint https://berth.example.org --keypair ${session.id}`,
@@ -77,19 +85,19 @@ test.each([
   ['user', { user: 'work\n  ProxyCommand touch /tmp/owned' }],
   ['host key', { hostKey: 'ssh-ed25519 AAAA\n* ssh-ed25519 BBBB' }],
 ])('a %s that would become a line of its own is refused before a file is written', async (_, wrong) => {
-  const writing = writeSshFiles(apiWith({ ...access, ...wrong }), session, directory)
+  const writing = writeSshFiles({ api: apiWith({ ...access, ...wrong }), endpoint }, session, directory)
   await expect(writing).rejects.toMatchObject({ code: 'bad_request' })
   expect(await readdir(directory)).toEqual([])
 })
 
 test('an id or a name that leads elsewhere is refused', async () => {
-  const writing = writeSshFiles(api, { ...session, id: '../../x' } as unknown as Session, directory)
+  const writing = writeSshFiles(server, { ...session, id: '../../x' } as unknown as Session, directory)
   await expect(writing).rejects.toMatchObject({ code: 'bad_request' })
   expect(() => aliasesOf([{ ...session, name: '*\n ProxyCommand x' }], atServer)).toThrow('not safe')
 })
 
 test('on Windows, which ignores the first line of scripts, the words of the command are quoted for its shells', async () => {
-  const files = await writeSshFiles(api, session, directory)
+  const files = await writeSshFiles(server, session, directory)
   const platform = vi.spyOn(process, 'platform', 'get').mockReturnValue('win32')
   const block = hostBlock(
     { ...session, aliases, files },

@@ -1,17 +1,19 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type ZodType } from 'zod'
-import { type ApiClient, AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
+import { AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
 import {
   aliasesAt,
   aliasFor,
   endOfAlias,
   FOLDERS_ALIAS,
+  labelOfServer,
   NOT_INHERITED,
   quoteForShell,
   quoteForSshConfig,
   type ServerOfAliases,
 } from '#proxy'
+import { type Connection } from '../config/connect.ts'
 import { configDirectory } from '../config/directories.ts'
 import { REACH_SECONDS } from './reach.ts'
 
@@ -30,16 +32,17 @@ export interface SshFiles {
  *
  * Threat model: the private key opens this one session; it is kept 0600 in a 0700 directory, as OpenSSH demands. The host key
  * comes over the authenticated API, so the first connection is verified already; nothing is trusted on first use. The manager's
- * values become file names and lines of ssh_config, so they are parsed first.
+ * values become file names and lines of ssh_config, so they are parsed first. A server also names the session: with the id of a session of
+ * another server it would replace the key and the host key there, so each server has a directory of its own.
  */
 export async function writeSshFiles(
-  api: ApiClient,
+  { api, endpoint }: Pick<Connection, 'api' | 'endpoint'>,
   session: Session,
   directory = configDirectory(),
 ): Promise<SshFiles> {
   const sessionId = safe(SessionId, session.id)
   const access = safe(SshAccess, await api.getSshAccess({ params: { id: sessionId } }))
-  const folder = join(directory, 'ssh', sessionId)
+  const folder = join(directory, 'ssh', 'servers', labelOfServer(endpoint), sessionId)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const files = sshFilesOf(access, sessionId, folder)
   await replace(files.identityFile, access.privateKey.endsWith('\n') ? access.privateKey : `${access.privateKey}\n`)
