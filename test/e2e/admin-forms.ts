@@ -44,8 +44,11 @@ export const type =
 export const choose =
   (label: string, option: string): Step =>
   async (form, page) => {
-    await form.getByRole('combobox', { name: label }).press('ArrowDown')
-    await page.getByRole('option', { name: option, exact: true }).click()
+    const box = form.getByRole('combobox', { name: label })
+    await box.press('ArrowDown')
+    // A list that was open before may not have gone yet, and have an option of the same name.
+    const list = page.locator(`[id="${(await box.getAttribute('aria-controls')) ?? ''}"]`)
+    await list.getByRole('option', { name: option, exact: true }).click()
   }
 
 /** Selects one value from a list for several values, which stays open. */
