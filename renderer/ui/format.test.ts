@@ -6,6 +6,7 @@ import {
   formatDuration,
   formatPercent,
   formatStart,
+  formatStartBriefly,
   localTimes,
 } from './format.ts'
 
@@ -45,6 +46,8 @@ test('amounts follow the language, and other days than today show the date', () 
   expect(formatStart(new Date(2026, 10, 19, 9, 5), now, 'en-GB')).toBe('19 Nov, 09:05')
   expect(formatStart(new Date(2026, 10, 20, 9, 5), now, 'en-US')).toMatch(/^9:05\sAM$/)
   expect(formatStart(new Date(2025, 10, 19, 9, 5), now, 'en-GB')).toMatch(/2025/)
+  expect(formatStartBriefly(new Date(2026, 10, 19, 9, 5), now, 'en-GB')).toBe('19 Nov, 09:05')
+  expect(formatStartBriefly(new Date(2025, 10, 19, 9, 5), now, 'en-GB')).toBe('19 Nov 2025')
 })
 
 test('times of the manager are shown in the time zone of the reader', () => {

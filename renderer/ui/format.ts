@@ -88,6 +88,12 @@ export function clockOf(locale = formatLocale()): Intl.DateTimeFormatOptions {
   return { hour: hour12 ? 'numeric' : '2-digit', minute: '2-digit' }
 }
 
+/** As `formatStart`, for narrow cells whose title says more: a day of another year has no time of day. */
+export function formatStartBriefly(date: Date, now: Date, locale?: string): string {
+  if (date.getFullYear() === now.getFullYear()) return formatStart(date, now, locale)
+  return dateFormat({ day: 'numeric', month: 'short', year: 'numeric' }, locale).format(date)
+}
+
 /** The time of day for a moment today, else its day and time. */
 export function formatStart(date: Date, now: Date, locale?: string): string {
   const time = clockOf(locale)
