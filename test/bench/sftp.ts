@@ -32,10 +32,10 @@ interface Speeds {
  * difference every path of as many processes costs.
  */
 export async function benchSftp(stack: AsyncDisposableStack) {
-  const { api, session, openTunnel, viaManager, address } = await startBenchSession(stack)
+  const { api, berth, session, openTunnel, viaManager, address } = await startBenchSession(stack)
   const directory = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
-  const files = await writeSshFiles(api, session, directory)
+  const files = await writeSshFiles({ api, endpoint: berth.url }, session, directory)
   const { port } = await openTunnel('sshd')
   const tunnel: Server = { host: '127.0.0.1', port }
   const through: Server = { host: '127.0.0.1', port: (await (await viaManager()).openTunnel('sshd')).port }

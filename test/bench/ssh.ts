@@ -25,7 +25,7 @@ export async function benchSsh(stack: AsyncDisposableStack) {
   stack.defer(() => rm(directory, { recursive: true, force: true }))
   const config = join(directory, 'config')
   await writeFile(config, (await berth.cli('ssh-config', session.name)).stdout)
-  const settings = sshSettings(await writeSshFiles(api, session, directory))
+  const settings = sshSettings(await writeSshFiles({ api, endpoint: berth.url }, session, directory))
   const options = ['-F', 'none', ...settings.flatMap(([name, value]) => ['-o', `${name}=${value}`])]
   const { port } = await openTunnel('sshd')
   const ways = {
