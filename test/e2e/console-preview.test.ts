@@ -123,6 +123,8 @@ describe('previews', () => {
     expect(await whole.textContent()).toBe(long)
     await it.page.keyboard.press('ArrowDown')
     expect(await whole.textContent()).toBe('short')
+    for (let row = 2; row > 0; row--) await it.page.keyboard.press('ArrowUp')
+    expect(await whole.textContent()).toBe('note')
     await it.page.goto(`${it.double.url}/#${HOME}?open=b.csv`)
     await it.page.getByText('The first 200 of 250 columns are shown').waitFor()
   })
