@@ -4,7 +4,6 @@ import { type AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
-
 import { type ManagerLinkDeps, startManagerLink } from './manager-link.ts'
 import { openLink } from './open-link.ts'
 
@@ -55,15 +54,15 @@ test('an attempt that has reached the manager goes on when the list of managers 
     route: () => undefined,
     isTaken: () => false,
     onFreed: () => undefined,
-    onFailure: () => 'later',
+    onFailure: () => 'stop',
     introduce() {
       introduced.resolve(undefined)
-      return new Promise(() => undefined)
+      return Promise.reject(new Error('enough'))
     },
     isLocal: true,
     log: pino({ level: 'silent' }),
   }
-  const link = startManagerLink(deps as ManagerLinkDeps)
+  await using link = startManagerLink(deps as ManagerLinkDeps)
   await expect.poll(manager.asked).toBe(1)
   link.wake()
   await introduced.promise

@@ -36,7 +36,7 @@ export interface FolderQuotas extends AsyncDisposable {
    * @throws as `require`
    */
   requireStaged(row: LimitedRow, upload: StagedUpload): Promise<void>
-  /** Records a write before it happens; of several at once, at any manager, only those are that fit together. @throws as `require` */
+  /** Records a write before it happens. Of several at once, at any manager, only those are recorded that fit together. @throws as `require` */
   take(row: LimitedRow, more: Amount, freed?: Amount): Promise<void>
   /**
    * Runs work that empties or removes a file or directory of a folder, and records its space as free. Works on the same entry run one after

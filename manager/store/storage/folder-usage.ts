@@ -181,7 +181,7 @@ export async function addUsage(
     .execute()
 }
 
-/** Until the end of the transaction, nothing else that locks like this is added to folders of the same owner or project, at no manager. */
+/** Holds the usage of all folders of an owner or project until the end of the transaction: others who want to hold it wait, at all managers. */
 export async function lockUsage(trx: Db, id: FolderId): Promise<void> {
   const owner = sql`'berth:folder-usage:' || coalesce(user_id, group_id)::text`
   await sql`select pg_advisory_xact_lock(hashtextextended(${owner}, 0)) from folders where id = ${id}`.execute(trx)
